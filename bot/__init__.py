@@ -1,0 +1,1 @@
+"""The line that carries answers out, and its faces."""

@@ -1,0 +1,1 @@
+"""One file an index; all satisfy one conformance suite."""

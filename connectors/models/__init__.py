@@ -1,0 +1,1 @@
+"""One file a vendor of models; `local` needs none."""

@@ -1,0 +1,356 @@
+"""The shapes of the doors. `bot.answering` and `connectors.sync` know these and never an adapter.
+
+Times are aware UTC. Every method may raise the `DoorError` family and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from connectors.records import (
+    Candidate,
+    Change,
+    Chunk,
+    Draft,
+    Entry,
+    Evidence,
+    ParsedRecord,
+    ScopeRules,
+    Search,
+    SourceDocument,
+    Span,
+)
+from policies.clearance import Cleared
+from policies.facts import Resource, Scope, Subject, Trust
+from policies.names import ChunkId, DocumentId, Principal, ScopeId
+from policies.predicate import Narrowing
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+
+
+# ---------------------------------------------------------------- sources and parsing
+
+
+class Source(Protocol):
+    """A system that owns documents. Knows how to tell what changed; decides nothing about it."""
+
+    @property
+    def name(self) -> str: ...
+
+    def changes(self, cursor: str | None, now: datetime) -> AsyncIterator[Change]:
+        """Everything since `cursor`, or everything there is for None. Rules of a scope come before the documents under
+        them; the last change of a fault-free walk is a `Checkpoint`. Bounded, and closed with `aclose`."""
+        ...
+
+
+class Parser(Protocol):
+    """Bytes to structure, in a process of its own with limits."""
+
+    async def parse(self, body: bytes, media_type: str, name: str) -> ParsedRecord:
+        """Raises Skip with a reason for a hostile, broken, locked or unsupported file."""
+        ...
+
+
+# ---------------------------------------------------------------- index and models
+
+
+@dataclass(frozen=True, slots=True)
+class IndexIdentity:
+    """What must be equal for a vector of a question to mean anything in an index."""
+
+    model: str  # name and digest of the embedding model
+    dimensions: int
+    schema: str  # version of the layout and of the chunking
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What an index holds about one chunk, without its text: for comparing it with the ledger."""
+
+    id: ChunkId
+    scope: ScopeId
+    digest: str
+    trust: Trust
+
+
+class Index(Protocol):
+    """Hybrid search over entries. Every read is narrowed before ranking; reads see every finished write at once."""
+
+    @property
+    def identity(self) -> IndexIdentity: ...
+
+    async def search(self, search: Search) -> Sequence[Candidate]:
+        """The best `limit` candidates over the lexical, vector and code legs, fused, best first; ties by uuid."""
+        ...
+
+    async def fetch(self, ids: Sequence[ChunkId], narrowing: Narrowing) -> Sequence[Candidate]:
+        """These chunks as far as the narrowing lets them through, in the order asked."""
+        ...
+
+    async def section(
+        self, document: DocumentId, version: str, parent: str, narrowing: Narrowing
+    ) -> Sequence[Candidate]:
+        """All chunks of a section, by ordinal, as far as the narrowing lets them through."""
+        ...
+
+    async def put(self, entries: Sequence[Entry]) -> None:
+        """Write the entries of one version of one document in one step: a reader sees all or none. Replaces entries
+        with equal ids and removes others of that version. Safe to repeat."""
+        ...
+
+    async def retire(self, document: DocumentId, keep: frozenset[str]) -> int:
+        """Remove every entry of the document whose version is not in `keep`; returns how many went."""
+        ...
+
+    async def repoint(self, document: DocumentId, scope: ScopeId, ancestors: tuple[str, ...]) -> None:
+        """The document's entries now stand under another scope; nothing else of them changes."""
+        ...
+
+    async def vectors(self, digests: Sequence[str]) -> Mapping[str, Matrix]:
+        """Vectors already held for chunks with these digests, so that unchanged text is not embedded again."""
+        ...
+
+    def stored(self, source: str) -> AsyncIterator[Stored]:
+        """Everything held of a source."""
+        ...
+
+    async def count(self, source: str) -> int:
+        """How many entries are held of a source."""
+        ...
+
+    async def check(self) -> str | None:
+        """None when it can serve; else one sentence that says what is wrong and what to do."""
+        ...
+
+
+class Embedder(Protocol):
+    """Texts to vectors of one model."""
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    async def passages(self, texts: Sequence[str]) -> Matrix:
+        """One unit vector a text, in order."""
+        ...
+
+    async def question(self, text: str) -> Matrix:
+        """The unit vector of a question."""
+        ...
+
+
+class Reranker(Protocol):
+    """Question and passage read together."""
+
+    @property
+    def model(self) -> str: ...
+
+    async def scores(self, question: str, passages: Sequence[Cleared[str]]) -> Sequence[float]:
+        """One relevance score from 0 to 1 a passage, in order."""
+        ...
+
+
+class Writer(Protocol):
+    """Evidence to a draft. Has no tools, no network of its own, and is trusted with nothing."""
+
+    @property
+    def model(self) -> str: ...
+
+    async def write(self, question: str, evidence: Sequence[Evidence]) -> Draft:
+        """Claims that quote or restate the evidence and name the labels they rest on; none if it does not answer."""
+        ...
+
+
+class PersonalData(Protocol):
+    """Finds personal data in text."""
+
+    async def spans(self, text: str) -> Sequence[Span]:
+        """Every span found, by start; overlaps resolved. A detector failure raises, it never returns less."""
+        ...
+
+
+# ---------------------------------------------------------------- people
+
+
+class Directory(Protocol):
+    """Who people are. Groups are resolved when asked, transitively, from the system that owns them."""
+
+    async def subject(self, who: Principal, now: datetime) -> Subject | None:
+        """The person as of now, or None when the directory does not know him."""
+        ...
+
+    async def members(self, place: str, now: datetime) -> Sequence[Subject] | None:
+        """Everybody who would see a message in a place such as `private:C1`; None when that is not known exactly."""
+        ...
+
+
+# ---------------------------------------------------------------- our own memory
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the ledger remembers of a document, so that a sync can tell what is new."""
+
+    document: DocumentId
+    version: str
+    revision: str
+    facts_digest: str  # of title, url, dates, status, owner, labels
+    scope_root: str
+    ancestors: tuple[str, ...]
+    problem: str | None  # why it was skipped, when it was
+
+
+class Facts(Protocol):
+    """The ledger as a verdict needs it: fresh, consistent, never from a cache."""
+
+    async def satisfied(self, principals: frozenset[Principal], now: datetime) -> frozenset[ScopeId]:
+        """The active, unexpired scopes whose every clause holds one of `principals`."""
+        ...
+
+    async def resources(self, versions: Sequence[tuple[DocumentId, str]]) -> Mapping[tuple[DocumentId, str], Resource]:
+        """What is known of these versions, read in one snapshot; an unknown one is missing from the mapping."""
+        ...
+
+    async def digests(self, ids: Sequence[ChunkId]) -> Mapping[ChunkId, frozenset[str]]:
+        """The digests that each chunk may have right now (two while a new text is being published)."""
+        ...
+
+    async def scopes(self, ids: Sequence[ScopeId]) -> Mapping[ScopeId, Scope]:
+        """These scopes with their rules."""
+        ...
+
+
+class Catalog(Protocol):
+    """The ledger as a sync needs it. Every call is one durable step, safe to repeat."""
+
+    async def known(self, document: DocumentId) -> Known | None: ...
+
+    async def state_rules(self, rules: ScopeRules) -> tuple[ScopeId, bool]:
+        """Record a scope's rules, a narrowing taking effect at once; returns its id and whether anything changed."""
+        ...
+
+    async def scope_of(self, source: str, root: str) -> ScopeId | None:
+        """The id of a scope by its root."""
+        ...
+
+    async def place(self, document: DocumentId, scope: ScopeId, scope_root: str, ancestors: tuple[str, ...]) -> None:
+        """Stand the document under a scope. Effective for verdicts at once."""
+        ...
+
+    async def announce(self, document: SourceDocument, scope: ScopeId, chunks: Sequence[Chunk], trust: Trust) -> None:
+        """A version is about to be written to the index: its chunks and digests are accepted beside the current ones,
+        and the version is not current yet unless it was."""
+        ...
+
+    async def publish(self, document: SourceDocument, facts_digest: str, now: datetime) -> frozenset[str]:
+        """The announced version is now current and its old digests are not accepted any more; returns every version to
+        keep in the index."""
+        ...
+
+    async def entomb(self, document: DocumentId, reason: str, now: datetime) -> None:
+        """The document is gone: no verdict allows it from here on."""
+        ...
+
+    async def hide(self, document: DocumentId, reason: str) -> None:
+        """No verdict allows the document until it is published again; its content stays stored."""
+        ...
+
+    async def skip(self, document: SourceDocument | DocumentId, reason: str, now: datetime) -> None:
+        """Record why a document can't be used; what was published of it is hidden."""
+        ...
+
+    async def seen(self, run: str, documents: Sequence[DocumentId]) -> None:
+        """These documents exist at the source in this run."""
+        ...
+
+    async def unseen(self, run: str, source: str) -> Sequence[DocumentId]:
+        """Live or hidden documents of a source that this run did not see."""
+        ...
+
+    async def unseen_scopes(self, run_started: datetime, source: str) -> Sequence[str]:
+        """Roots of active scopes of a source not verified since the run began."""
+        ...
+
+    async def withdraw_scope(self, source: str, root: str) -> None:
+        """The scope grants nothing any more."""
+        ...
+
+    def run(self, source: str, now: datetime) -> AbstractAsyncContextManager[Run]:
+        """One run at a time a source, across processes; a dead process's claim runs out. Transient when taken."""
+        ...
+
+    async def checkpoint(self, run: Run, cursor: str, now: datetime) -> None:
+        """Commit the cursor: what came before it is durable."""
+        ...
+
+    async def unretired(self, source: str) -> Sequence[tuple[DocumentId, frozenset[str]]]:
+        """Documents whose index entries may hold more than what is to be kept: what a kill left to clean."""
+        ...
+
+    async def retired(self, document: DocumentId) -> None:
+        """The index holds nothing of the document beyond what is to be kept."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a sync."""
+
+    id: str
+    source: str
+    started: datetime
+    cursor: str | None
+
+
+class Traces(Protocol):
+    """The audit record. Append-only, chained, no content in clear."""
+
+    async def begin(self, record: Mapping[str, Any], sealed: Mapping[str, str], now: datetime) -> str:
+        """Append a begin record and return the trace's id. Raises DoorError when it is not durable: no answer then."""
+        ...
+
+    async def end(self, trace: str, record: Mapping[str, Any], sealed: Mapping[str, str], now: datetime) -> None:
+        """Append the end record of a trace."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SourceConfig:
+    """One configured source as the ledger keeps it; secrets are references, never values."""
+
+    name: str
+    kind: str
+    settings: Mapping[str, Any]
+    state: str = "active"  # active | paused | removing
+    added_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PersonRecord:
+    """A person of the directory as imported."""
+
+    email: str
+    name: str
+    kind: str  # member | guest | external
+    active: bool
+    groups: tuple[str, ...] = ()
+    identities: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryTables:
+    """A whole directory file: people, nested groups, and who is in which place."""
+
+    people: tuple[PersonRecord, ...]
+    groups: Mapping[str, tuple[str, ...]]  # group -> groups that it includes
+    places: Mapping[str, tuple[str, ...]]  # place -> e-mail addresses of everybody in it

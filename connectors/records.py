@@ -1,0 +1,301 @@
+"""What crosses the doors: from a source's document to an index entry, and from a search to a written draft.
+
+Everything is frozen; each stage takes one of these and returns the next. The spine (`ChunkId`) runs through all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from policies.access import Access
+from policies.clearance import Cleared, Sealed
+from policies.facts import ScopeState, Trust
+from policies.names import ChunkId, DocumentId, ScopeId
+from policies.predicate import Narrowing
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+
+# ---------------------------------------------------------------- in: from a source to the index
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeRules:
+    """The rules of one scope as a source states them now; `root` is the source's own name for where they stand."""
+
+    source: str
+    root: str  # the folder, space, site, page or file whose own permissions these are
+    access: Access
+    state: ScopeState
+    verified_at: datetime
+    lease: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDocument:
+    """One document at its source, with everything the source knows and the text does not say."""
+
+    id: DocumentId
+    version: str  # the source's own revision, or a digest of the content: what citations name
+    revision: str  # changes whenever the content does, even where a person forgot to raise `version`
+    title: str
+    url: str
+    media_type: str
+    scope_root: str  # the `ScopeRules.root` it stands under
+    read: Callable[[], Awaitable[bytes]]  # the body; raises DoorError; called only when the content is needed
+    ancestors: tuple[str, ...] = ()  # the source's ids of what contains it, outermost first
+    effective_from: date | None = None
+    effective_to: date | None = None  # the last day in force
+    status: str = "current"  # current | superseded | draft, or the source's own word
+    owner: str | None = None
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Upsert:
+    """The document exists and is as described; most of the time nothing about it is new."""
+
+    document: SourceDocument
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """The source said that this document is gone."""
+
+    document: DocumentId
+
+
+@dataclass(frozen=True, slots=True)
+class AccessChanged:
+    """The rules of a scope, new or changed or re-verified; no document is touched by it."""
+
+    rules: ScopeRules
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The document now stands under another scope or other ancestors; its content is the same."""
+
+    document: DocumentId
+    scope_root: str
+    ancestors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """The document exists but can't be used; `reason` says why in words an admin can act on."""
+
+    document: DocumentId
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Everything before this is told; `cursor` resumes after it. `complete`: the whole source was walked without a
+    fault in this run, so what was not seen is gone."""
+
+    cursor: str
+    complete: bool
+
+
+Change = Upsert | Deleted | AccessChanged | Moved | Skipped | Checkpoint
+
+
+class Form(StrEnum):
+    """What a block of a parsed document is."""
+
+    TEXT = "text"
+    LIST = "list"
+    TABLE = "table"
+    CODE = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with its header row; every row has as many cells as there are headers."""
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One piece of a document under its headings, outermost first; the document's own title is not among them."""
+
+    form: Form
+    heading_path: tuple[str, ...]
+    text: str  # the block's text; a table's is one line a row, cells joined by " | "
+    table: Table | None = None
+    page: int | None = None  # counted from 1, where the format has pages, slides or sheets
+    items: tuple[str, ...] = ()  # the items of a list
+
+
+class Hidden(StrEnum):
+    """Why a piece of text was taken out before anyone could read it."""
+
+    INVISIBLE = "invisible characters"
+    STYLED = "text styled not to be seen"
+    COMMENT = "comment"
+    DELETED = "tracked deletion"
+    NOTES = "speaker notes"
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Hidden text that a parser took out: kept for the injection detectors and the audit, never indexed."""
+
+    kind: Hidden
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedRecord:
+    """A document as structure: what the chunker cuts and what every chunk inherits."""
+
+    title: str | None  # the document's own title, where it states one
+    blocks: tuple[Block, ...]
+    removals: tuple[Removal, ...] = ()
+    notices: tuple[str, ...] = ()  # such as "page 3 is a scan and tesseract is not installed"
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What a chunk inherits from its document and carries to search and citation."""
+
+    title: str
+    url: str
+    effective_from: date | None
+    effective_to: date | None
+    superseded: bool
+    owner: str | None
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """The unit of retrieval: text that makes sense on its own, and where it stands."""
+
+    id: ChunkId
+    parent: str  # the section that it expands to: chunks of a version with equal `parent` read together, by `ordinal`
+    ordinal: int  # its place in the document
+    heading_path: tuple[str, ...]
+    text: str  # what is quoted and shown
+    header: str  # "title › path (version, in force from …)": searched and embedded with the text, never quoted
+    codes: tuple[str, ...]  # identifiers found as wholes, normalised: co-197, trv-intl, sec:4.2
+    page: int | None
+    form: Form
+    digest: str  # SHA-256 of header and text: equal means no new embedding is needed
+    attributes: Attributes
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A chunk as an index stores it: with its vector and what it is filtered by, and no principal anywhere."""
+
+    chunk: Chunk
+    vector: Vector
+    model: str
+    scope: ScopeId
+    ancestors: tuple[str, ...]
+    trust: Trust
+
+
+# ---------------------------------------------------------------- out: from a question to a draft
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One hybrid search. It can't be built without a narrowing."""
+
+    text: str
+    vector: Vector
+    codes: tuple[str, ...]
+    narrowing: Narrowing
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Where a candidate stood in each leg, counted from 1, and with which score; absent legs did not find it."""
+
+    lexical: int | None = None
+    lexical_score: float | None = None
+    vector: int | None = None
+    vector_score: float | None = None  # cosine
+    code: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """What a candidate says and what its citation will show. Titles and addresses are content too."""
+
+    text: str
+    header: str
+    heading_path: tuple[str, ...]
+    title: str
+    url: str
+    page: int | None
+    form: Form
+    effective_from: date | None
+    effective_to: date | None
+    superseded: bool
+    owner: str | None
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A hit of a search: the passage is sealed until a verdict on the ledger's facts opens it."""
+
+    id: ChunkId
+    passage: Sealed[Passage]
+    digest: str
+    parent: str
+    ordinal: int
+    ranks: Ranks
+    score: float  # fused; comparable within one search only
+    trust: Trust
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A labelled passage of the context, as a writer receives it."""
+
+    label: str  # S1, S2, …
+    passage: Cleared[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One sentence of a draft with the labels it rests on."""
+
+    text: str
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a writer made of the evidence; nothing in it is trusted until it was grounded."""
+
+    claims: tuple[Claim, ...]
+    missing: tuple[str, ...] = ()  # conditions that the evidence names and nobody here can see
+    model: str = ""
+    usage: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Personal data found in a text: `text[start:end]`, its kind, and how sure the detector is."""
+
+    start: int
+    end: int
+    kind: str  # PERSON, EMAIL_ADDRESS, PHONE_NUMBER, …
+    score: float

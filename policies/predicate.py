@@ -1,0 +1,103 @@
+"""The small filter language that every index must understand, with its reference meaning.
+
+A `Narrowing` always carries a `SearchScope`, and a search scope cannot be empty: a search that is not narrowed to
+somebody's scopes cannot be written down. Adapters translate these values; `matches` says what they mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from policies.names import ScopeId
+
+Field = Literal["scope", "effective_from", "effective_to", "superseded", "trust"]
+"""What an index stores beside each chunk for filtering. All are integers: dates as proleptic Gregorian ordinals
+(`OPEN_START` and `OPEN_END` where a document has none), `superseded` as 0 or 1, `trust` as 0 clean, 1 suspect,
+2 quarantined."""
+
+OPEN_START = 0
+OPEN_END = 4_000_000  # past 9999-12-31, whose ordinal is 3,652,059
+
+
+@dataclass(frozen=True, slots=True)
+class SearchScope:
+    """The scopes one asker satisfies right now; never empty."""
+
+    ids: frozenset[ScopeId]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.ids, frozenset) or not self.ids:
+            raise ValueError("a search needs at least one scope; who satisfies none is refused before searching")
+
+    def within(self, other: SearchScope) -> SearchScope | None:
+        """The scopes in both, or None where nothing is left."""
+        both = self.ids & other.ids
+        return SearchScope(both) if both else None
+
+
+@dataclass(frozen=True, slots=True)
+class AtMost:
+    """The field is present and not above `value`."""
+
+    field: Field
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """The field is present and not below `value`."""
+
+    field: Field
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """The field is present and one of `values`, of which there is at least one."""
+
+    field: Field
+    values: frozenset[int]
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise ValueError(f"a condition on {self.field!r} needs at least one value")
+
+
+Condition = AtMost | AtLeast | OneOf
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """What a search is narrowed to: the asker's scopes AND every condition. Both legs apply it before ranking."""
+
+    scope: SearchScope
+    conditions: tuple[Condition, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.scope, SearchScope):
+            raise TypeError("a narrowing needs a SearchScope")
+
+    def also(self, conditions: Iterable[Condition]) -> Narrowing:
+        """The same with more conditions; there is no way to take one off."""
+        return Narrowing(self.scope, self.conditions + tuple(conditions))
+
+
+def matches(narrowing: Narrowing, attributes: Mapping[str, int]) -> bool:
+    """The reference meaning: a missing attribute matches nothing."""
+    if attributes.get("scope") not in narrowing.scope.ids:
+        return False
+    return all(_holds(condition, attributes.get(condition.field)) for condition in narrowing.conditions)
+
+
+def _holds(condition: Condition, value: int | None) -> bool:
+    if value is None:
+        return False
+    match condition:
+        case AtMost(_, limit):
+            return value <= limit
+        case AtLeast(_, limit):
+            return value >= limit
+        case OneOf(_, values):
+            return value in values
