@@ -270,7 +270,7 @@ class Evidence:
     """A labelled passage of the context, as a writer receives it."""
 
     label: str  # S1, S2, …
-    passage: Cleared[str]
+    passage: Cleared[Passage]
 
 
 @dataclass(frozen=True, slots=True)
