@@ -1,0 +1,293 @@
+"""Every setting, what it means, and how it is read. The only reader of the environment.
+
+The fields of `Settings` are the table: the reader, the documentation and the check for unknown names all come from
+them. Settings are read once; nothing else in the product looks at the environment.
+"""
+
+# ruff: noqa: RUF009 - every call in the body of `Settings` makes a dataclass field
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+from policies.names import Principal
+
+PREFIX = "FOOTNOTE_"
+T = TypeVar("T")
+
+
+class WrongSettings(Exception):
+    """A setting that can't be used; the message is one sentence that says what to do."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Secret:
+    """A value that is never printed; only `reveal` gives it."""
+
+    _value: str
+
+    def reveal(self) -> str:
+        """The value itself, for the door that needs it."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+
+Reader = Callable[[str], Any]  # text to value; ValueError says what would be right
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One setting as documentation and errors need it."""
+
+    name: str  # with the prefix
+    kind: str
+    default: str
+    meaning: str
+    secret: bool
+
+
+def _text(value: str) -> str:
+    return value
+
+
+def _one_of(*choices: str) -> Reader:
+    def read(value: str) -> str:
+        if value not in choices:
+            raise ValueError(f"one of {', '.join(choices)}")
+        return value
+
+    return read
+
+
+def _path(value: str) -> Path:
+    return Path(value).expanduser()
+
+
+def _port(value: str) -> int:
+    if not value.isdecimal() or not 0 <= int(value) <= 65535:
+        raise ValueError("a port from 0 to 65535")
+    return int(value)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address or name can only mean this machine."""
+    from ipaddress import ip_address
+
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _url(value: str) -> str:
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(value)
+        host = parts.hostname or ""
+        parts.port  # noqa: B018 - reading it is what checks it
+    except ValueError:
+        raise ValueError("an address such as https://example.com") from None
+    if parts.scheme not in ("http", "https") or not host:
+        raise ValueError("an address such as https://example.com")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("an address without user, query or fragment")
+    if parts.scheme == "http" and not is_loopback(host):
+        raise ValueError("an https address; plain http is for this machine only")
+    return value.rstrip("/")
+
+
+def _principal(value: str) -> Principal:
+    try:
+        return Principal.parse(value)
+    except ValueError:
+        raise ValueError("a principal such as grp:everyone") from None
+
+
+def _keys(value: str) -> tuple[Secret, ...]:
+    found = tuple(Secret(part) for part in value.replace(",", " ").split())
+    if not found:
+        raise ValueError("one or more keys, separated by commas or line ends")
+    return found
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def duration(value: str) -> timedelta:
+    """Read `90s`, `15m`, `24h` or `7d`; ValueError says what would be right."""
+    number, unit = value[:-1], value[-1:]
+    if not number.isdecimal() or unit not in _UNITS or int(number) == 0:
+        raise ValueError("a length of time such as 90s, 15m, 24h or 7d")
+    return timedelta(seconds=int(number) * _UNITS[unit])
+
+
+def _setting(default: T, meaning: str, read: Reader, kind: str, *, shown: str | None = None) -> T:
+    """A field of `Settings`; typed as its default so that the dataclass checks it."""
+    secret = read in (Secret, _keys)
+    facts = {"meaning": meaning, "read": read, "kind": kind, "shown": shown, "secret": secret}
+    made: T = field(default=default, metadata=facts)
+    return made
+
+
+def _secret(meaning: str) -> Secret | None:
+    return _setting(None, meaning, Secret, "secret")
+
+
+def _choice(default: str, meaning: str, *others: str) -> str:
+    choices = (default, *others)
+    return _setting(default, meaning, _one_of(*choices), " or ".join(f"`{choice}`" for choice in choices))
+
+
+def _address(default: str | None, meaning: str) -> str | None:
+    return _setting(default, meaning, _url, "address")
+
+
+def _word(default: str | None, meaning: str) -> str | None:
+    return _setting(default, meaning, _text, "text")
+
+
+def _name(default: str, meaning: str) -> str:
+    return _setting(default, meaning, _text, "text")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All settings of one process; each field is `FOOTNOTE_` and its name in capitals."""
+
+    mode: str = _choice("offline", "`offline`: everything on this machine. `production`: outside doors.", "production")
+    data: Path = _setting(Path("var"), "Directory for all that the embedded defaults write.", _path, "path")
+    database_url: Secret | None = _setting(
+        None,
+        "The ledger; `postgresql+asyncpg://…` or `sqlite+aiosqlite:///…`.",
+        Secret,
+        "secret address",
+        shown="SQLite in the data directory",
+    )
+    index: str = _choice("embedded", "Where passages are searched.", "weaviate")
+    weaviate_http: str | None = _address(None, "Weaviate's HTTP address.")
+    weaviate_grpc: str | None = _word(None, "Weaviate's gRPC address, `host:port`.")
+    weaviate_api_key: Secret | None = _secret("Key for Weaviate.")
+    embedder: str = _choice("local", "What turns text into vectors.", "cohere")
+    reranker: str = _choice("local", "What reads question and passage together.", "cohere")
+    writer: str = _choice("local", "What writes the answer; `local` quotes sentences.", "cohere")
+    cohere_api_key: Secret | None = _secret("Key for Cohere.")
+    cohere_base_url: str | None = _address("https://api.cohere.com", "Cohere's address, or what stands in its place.")
+    cohere_embed_model: str = _name("embed-v4.0", "Model for vectors.")
+    cohere_rerank_model: str = _name("rerank-v3.5", "Model for reranking.")
+    cohere_chat_model: str = _name("command-a-03-2025", "Model for writing.")
+    oidc_issuer: str | None = _address(None, "The identity provider's issuer.")
+    oidc_client_id: str | None = _word(None, "This application at the identity provider.")
+    oidc_client_secret: Secret | None = _secret("Its secret.")
+    slack_bot_token: Secret | None = _secret("The app's bot token, `xoxb-…`.")
+    slack_signing_secret: Secret | None = _secret("Checks that a request is Slack's (HTTP mode).")
+    slack_app_token: Secret | None = _secret("The app-level token, `xapp-…`; given, Socket Mode is used.")
+    slack_api_url: str | None = _address("https://slack.com/api", "Slack's API, or what stands in its place.")
+    slack_client_id: str | None = _word(None, "The app at Sign in with Slack.")
+    slack_client_secret: Secret | None = _secret("Its secret.")
+    slack_oidc_issuer: str | None = _address("https://slack.com", "Issuer of Sign in with Slack.")
+    public_url: str | None = _address(None, "Where people's browsers and Slack reach this process.")
+    host: str = _name("127.0.0.1", "The address that is bound.")
+    port: int = _setting(8080, "The port for Slack, linking, webhooks and the console.", _port, "port")
+    metrics_port: int = _setting(9090, "The port for health and metrics.", _port, "port")
+    sync_every: timedelta = _setting(
+        timedelta(minutes=15), "How often `serve` syncs each source.", duration, "length of time", shown="`15m`"
+    )
+    everyone: Principal = _setting(
+        Principal("grp:everyone"),
+        "The principal that means every employee, for what may be said in public channels.",
+        _principal,
+        "principal",
+    )
+    admin_group: Principal | None = _setting(None, "Group whose members may administer.", _principal, "principal")
+    reviewer_group: Principal | None = _setting(None, "Group whose members may review.", _principal, "principal")
+    secret_keys: tuple[Secret, ...] = _setting(
+        (),
+        "One or more keys for what is stored sealed, newest first, separated by commas.",
+        _keys,
+        "secrets",
+        shown="a key file in the data directory (`offline` only)",
+    )
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str] | None = None) -> Settings:
+        """Settings from the environment; raises WrongSettings with one sentence that says what to do."""
+        given = {
+            name: value
+            for name, value in (os.environ if environ is None else environ).items()
+            if name.startswith(PREFIX)
+        }
+        known = {PREFIX + each.name.upper(): each for each in fields(cls)}
+        values: dict[str, Any] = {}
+        for name in sorted(given):
+            setting, from_file = _setting_of(name, known)
+            if from_file and given.get(setting):
+                raise WrongSettings(f"both {setting} and {name} are set; keep one of them")
+            text = _file(name, given[name]) if from_file and given[name] else given[name].strip()
+            if text:  # compose files hand over what is not set as empty text
+                values[known[setting].name] = _value(setting, known[setting], text)
+        return cls(**values)._consistent()
+
+    def _consistent(self) -> Settings:
+        """Itself, when its parts go together."""
+        if self.mode == "production" and not self.secret_keys:
+            raise WrongSettings(
+                "production needs FOOTNOTE_SECRET_KEYS (or FOOTNOTE_SECRET_KEYS_FILE); set a long random key"
+            )
+        if "cohere" in (self.embedder, self.reranker, self.writer) and self.cohere_api_key is None:
+            raise WrongSettings(
+                "cohere needs FOOTNOTE_COHERE_API_KEY (or FOOTNOTE_COHERE_API_KEY_FILE); set it or use local"
+            )
+        if self.index == "weaviate" and not (self.weaviate_http and self.weaviate_grpc):
+            raise WrongSettings(
+                "weaviate needs FOOTNOTE_WEAVIATE_HTTP and FOOTNOTE_WEAVIATE_GRPC; set both or use embedded"
+            )
+        return self
+
+
+def rows() -> tuple[Row, ...]:
+    """The whole table, in order."""
+    return tuple(_row(each) for each in fields(Settings))
+
+
+def _row(each: Field[Any]) -> Row:
+    facts = each.metadata
+    plain = "" if each.default in (None, MISSING, ()) else f"`{each.default}`"
+    return Row(PREFIX + each.name.upper(), facts["kind"], facts["shown"] or plain, facts["meaning"], facts["secret"])
+
+
+def _setting_of(name: str, known: Mapping[str, Field[Any]]) -> tuple[str, bool]:
+    """The setting that a variable sets, and whether it names a file that holds the value."""
+    if name in known:
+        return name, False
+    setting = name.removesuffix("_FILE")
+    if setting != name and setting in known:
+        return setting, True
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=1, cutoff=0.0)
+    raise WrongSettings(f"there is no setting {name}; did you mean {near[0]}?")
+
+
+def _file(name: str, path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise WrongSettings(f"{name} names {path!r}, which can't be read: {reason}") from None
+
+
+def _value(name: str, each: Field[Any], text: str) -> Any:
+    try:
+        return each.metadata["read"](text)
+    except ValueError as error:
+        shown = "this value" if each.metadata["secret"] or "@" in text else repr(text)
+        raise WrongSettings(f"{name} can't be {shown}; it must be {error}") from None
