@@ -166,8 +166,9 @@ class Writer(Protocol):
     @property
     def model(self) -> str: ...
 
-    async def write(self, question: str, evidence: Sequence[Evidence]) -> Draft:
-        """Claims that quote or restate the evidence and name the labels they rest on; none if it does not answer."""
+    async def write(self, question: str, parts: Sequence[str], evidence: Sequence[Evidence]) -> Draft:
+        """Claims that quote or restate the evidence and name the labels they rest on; none if it does not answer.
+        `parts` are the single things asked, in the question's own words."""
         ...
 
 

@@ -287,6 +287,7 @@ class Draft:
 
     claims: tuple[Claim, ...]
     missing: tuple[str, ...] = ()  # conditions that the evidence names and nobody here can see
+    unanswered: tuple[str, ...] = ()  # parts of the question that the evidence does not answer
     model: str = ""
     usage: Mapping[str, int] = field(default_factory=dict)
 
