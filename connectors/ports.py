@@ -180,6 +180,23 @@ class PersonalData(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the injection detectors made of one text, and the ids of the rules that said so; never the text."""
+
+    trust: Trust
+    rules: tuple[str, ...]
+
+
+class Detector(Protocol):
+    """Tells whether a text speaks to the model instead of the reader."""
+
+    async def trust(self, texts: Sequence[str]) -> Sequence[Verdict]:
+        """One verdict a text, in order. A detector that fails or takes too long is QUARANTINED, rule
+        `detector-failed`; it never raises."""
+        ...
+
+
 # ---------------------------------------------------------------- people
 
 
