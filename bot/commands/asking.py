@@ -1,0 +1,249 @@
+"""`ask`, `search`, `why` and `who`: the questions a person or an admin puts on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import date
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from bot import screen
+from bot.commands.running import Unusable, as_json, batch, field, requests, run
+
+if TYPE_CHECKING:
+    from bot.wiring import App
+
+Json = Mapping[str, Any]
+Answer = Callable[["App", Json], Awaitable[dict[str, Any]]]
+
+_AS = click.option("--as", "person", metavar="PERSON", help="Who asks: an e-mail address or a principal.")
+_IN = click.option("--in", "place", default="dm", metavar="PLACE", help="dm (default), private:ID or public:ID.")
+_ON = click.option("--on", "day", metavar="DATE", help="The day whose rules are asked about, as 2026-07-01.")
+
+
+@click.command()
+@click.argument("text", required=False)
+@_AS
+@_IN
+@_ON
+@as_json
+@batch
+def ask(
+    text: str | None, person: str | None, place: str, day: str | None, as_json: bool, batch: IO[str] | None
+) -> None:
+    """Answer TEXT as one person, from what that person may read, with citations.
+
+    A batch line is {"text": …, "as": …, "in": …, "on": …}; all but text and as may be left out.
+    """
+    if batch is not None:
+        _batch(_ask, batch, {"as": person, "in": place, "on": day})
+        return
+    answer = _one(_ask, {"text": _given(text, "TEXT"), "as": _given(person, "--as"), "in": place, "on": day})
+    screen.emit(answer) if as_json else show_answer(answer)
+
+
+@click.command()
+@click.argument("text", required=False)
+@_AS
+@_IN
+@_ON
+@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="How many passages.")
+@as_json
+@batch
+def search(
+    text: str | None,
+    person: str | None,
+    place: str,
+    day: str | None,
+    limit: int,
+    as_json: bool,
+    batch: IO[str] | None,
+) -> None:
+    """Find passages for TEXT that one person may read, after all gates, without writing an answer.
+
+    A batch line is {"text": …, "as": …, "in": …, "on": …, "limit": …}; all but text and as may be left out.
+    """
+    defaults = {"as": person, "in": place, "on": day, "limit": limit}
+    if batch is not None:
+        _batch(_search, batch, defaults)
+        return
+    found = _one(_search, {"text": _given(text, "TEXT"), **defaults, "as": _given(person, "--as")})
+    screen.emit(found) if as_json else _show_found(found)
+
+
+@click.command()
+@click.argument("person", required=False)
+@click.argument("document", required=False)
+@_ON
+@as_json
+@batch
+def why(person: str | None, document: str | None, day: str | None, as_json: bool, batch: IO[str] | None) -> None:
+    """Tell whether PERSON may read DOCUMENT now, and which clause or check decides it.
+
+    DOCUMENT is source:key, or a key, path or title that only one document has. Exit status 1 when the answer is no. A
+    batch line is {"as": …, "document": …}.
+    """
+    if batch is not None:
+        _batch(_why, batch, {"on": day})
+        return
+    request = {"as": _given(person, "PERSON"), "document": _given(document, "DOCUMENT"), "on": day}
+    verdict = _one(_why, request)
+    screen.emit(verdict) if as_json else _show_verdict(verdict)
+    if not verdict["allowed"]:
+        raise click.exceptions.Exit(1)
+
+
+@click.command()
+@click.argument("document")
+@as_json
+def who(document: str, as_json: bool) -> None:
+    """Tell which principals, and which people of the directory, may read DOCUMENT now."""
+
+    async def work(app: App) -> dict[str, Any]:
+        from bot.looking import who as look
+
+        return (await look(app.looking, document, app.clock())).to_json()
+
+    readers = _usable(lambda: run(work))
+    screen.emit(readers) if as_json else _show_readers(readers)
+
+
+# ---------------------------------------------------------------- one request
+
+
+async def _ask(app: App, request: Json) -> dict[str, Any]:
+    from bot.answering.ask import ask as answer
+
+    return (await answer(_question(app, request), app.doors)).to_json()
+
+
+async def _search(app: App, request: Json) -> dict[str, Any]:
+    from bot.answering.ask import search as find
+
+    limit = request.get("limit") or 10
+    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= 100:
+        raise Unusable("'limit' must be a number from 1 to 100")
+    return (await find(_question(app, request), app.doors, limit)).to_json()
+
+
+async def _why(app: App, request: Json) -> dict[str, Any]:
+    from bot.looking import why as look
+
+    person, document = field(request, "as", "person"), field(request, "document")
+    return (await look(app.looking, person, document, app.clock(), _day(request))).to_json()
+
+
+def _question(app: App, request: Json) -> Any:
+    from bot.answering.question import Question
+    from policies.audience import Place
+    from policies.names import Principal
+
+    try:
+        asker = Principal.parse(field(request, "as"))
+        place = Place.parse(request.get("in") or "dm")
+    except ValueError as error:
+        raise Unusable(str(error)) from error
+    return Question(asker, place, field(request, "text"), app.clock(), _day(request))
+
+
+def _day(request: Json) -> date | None:
+    day = request.get("on")
+    if not day:
+        return None
+    try:
+        return date.fromisoformat(day)
+    except (TypeError, ValueError):
+        raise Unusable(f"{day!r} is not a day; write it as 2026-07-01") from None
+
+
+def _given(value: str | None, name: str) -> str:
+    if not value or not value.strip():
+        raise click.UsageError(f"{name} is missing; give it, or --batch FILE with one request a line")
+    return value
+
+
+def _usable(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What `work` returns; a value it can't use is wrong usage."""
+    try:
+        return work()
+    except Unusable as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _one(answer: Answer, request: Json) -> dict[str, Any]:
+    return _usable(lambda: run(lambda app: answer(app, request), answers=answer is not _why))
+
+
+def _batch(answer: Answer, lines: IO[str], defaults: Json) -> None:
+    """Answer every line in order. A line that can't be used gets {"error": …}; the exit status is 2 then."""
+
+    async def work(app: App) -> int:
+        unusable = 0
+        for request in requests(lines):
+            try:
+                if isinstance(request, str):
+                    raise Unusable(request)
+                screen.emit(await answer(app, {**defaults, **request}))
+            except Unusable as error:
+                unusable += 1
+                screen.emit({"error": str(error)})
+        return unusable
+
+    if run(work, answers=answer is not _why):
+        raise click.exceptions.Exit(2)
+
+
+# ---------------------------------------------------------------- for people
+
+
+def show_answer(answer: Json) -> None:
+    """An answer with its citations as links, who sees it, and its trace."""
+    from rich.text import Text
+
+    out = screen.console()
+    out.print(Text(screen.plain(answer["text"])))
+    for cited in answer["citations"]:
+        page = f", page {cited['page']}" if cited.get("page") else ""
+        line = Text(f"  [{cited['label']}] ", style="bold")
+        line.append_text(screen.link(cited["title"], cited["url"]))
+        line.append(screen.plain(f"  {cited['version']}, {cited['section']}{page}"), style="dim")
+        out.print(line)
+    for note in answer["notes"]:
+        out.print(Text(screen.plain(f"  note: {note}"), style="yellow"))
+    audience = answer["audience"]
+    seen_by = "everyone in it" if audience["visible_to"] == "everyone" else "only the asker"
+    out.print(
+        Text(screen.plain(f"  {answer['outcome']} · {audience['place']}: {seen_by} · trace {answer['trace_id']}")),
+        style="dim",
+    )
+
+
+def _show_found(found: Json) -> None:
+    lines = [
+        (f"{each['score']:.3f}", each["title"], each["version"], each["section"], each["chunk_id"])
+        for each in found["results"]
+    ]
+    screen.table(("score", "title", "version", "section", "passage"), lines, "Nothing that this person may read.")
+    click.echo(f"trace {found['trace_id']}")
+
+
+def _show_verdict(verdict: Json) -> None:
+    from rich.text import Text
+
+    out = screen.console()
+    word = Text("yes", style="bold green") if verdict["allowed"] else Text("no", style="bold red")
+    out.print(word + Text(screen.plain(f"  {verdict['reason']}"), style=""))
+    _show_clauses(verdict["clauses"])
+    stamp = f"verified {verdict['verified_at'] or 'never'} · policy {verdict['policy_version']}"
+    out.print(Text(screen.plain(stamp), style="dim"))
+
+
+def _show_readers(readers: Json) -> None:
+    _show_clauses(readers["clauses"])
+    click.echo("People who may read it now: " + (", ".join(readers["people"]) or "nobody known"))
+
+
+def _show_clauses(clauses: list[list[str]]) -> None:
+    for clause in clauses:
+        click.echo("  needs one of: " + (screen.plain(", ".join(clause)) or "nobody"))

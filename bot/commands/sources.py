@@ -1,0 +1,166 @@
+"""`source` and `sync`: where documents come from, and bringing them up to date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bot import screen
+from bot.commands.running import as_json, run
+
+if TYPE_CHECKING:
+    from bot.wiring import App
+
+
+@click.command()
+@click.argument("source", required=False)
+@click.option("--full", is_flag=True, help="Read everything again instead of what changed.")
+@as_json
+def sync(source: str | None, full: bool, as_json: bool) -> None:
+    """Bring SOURCE, or every active source, up to date."""
+
+    async def work(app: App) -> bool:
+        from bot.keeping import sync_sources
+
+        with screen.progress("Syncing") as tell:
+            complete = True
+            async for report in sync_sources(app.keeping, source, full=full, tell=tell):
+                complete = complete and report["complete"]
+                screen.emit(report) if as_json else show_report(report)
+            return complete
+
+    if not run(work):
+        raise click.exceptions.Exit(1)
+
+
+def show_report(report: dict[str, Any]) -> None:
+    """One sync as a line, and a line for each document that could not be used."""
+    counts = ", ".join(
+        f"{report[key]} {key.replace('_', ' ')}"
+        for key in ("seen", "upserted", "deleted", "access_changed", "moved", "unchanged")
+        if report[key] or key == "seen"
+    )
+    ending = "" if report["complete"] else "; it did not get through, run it again"
+    click.echo(screen.plain(f"{report['source']}: {counts} in {report['seconds']:.1f} s{ending}"))
+    for skipped in report["skipped"]:
+        click.echo(screen.plain(f"  skipped {skipped['document']}: {skipped['reason']}"))
+
+
+@click.group()
+def source() -> None:
+    """Where documents come from."""
+
+
+@source.group()
+def add() -> None:
+    """Add a source; it is read at the next sync."""
+
+
+@add.command("files")
+@click.argument("name")
+@click.option(
+    "--path",
+    required=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The folder to read; access.toml in it says who may read what.",
+)
+@as_json
+def add_files(name: str, path: Path, as_json: bool) -> None:
+    """Add the files below a folder of this machine."""
+
+    async def work(app: App) -> dict[str, Any]:
+        from bot.keeping import add_source
+
+        return await add_source(app.keeping, name, "files", {"path": str(path.resolve())})
+
+    added = run(work)
+    screen.emit(added) if as_json else click.echo(
+        f"{added['name']} added; run `footnote sync {added['name']}` to read it."
+    )
+
+
+@source.command("list")
+@as_json
+def list_(as_json: bool) -> None:
+    """List the sources and how they are."""
+
+    async def work(app: App) -> list[dict[str, Any]]:
+        from bot.keeping import overview
+
+        return [state async for state in overview(app.keeping)]
+
+    found = run(work)
+    if as_json:
+        for state in found:
+            screen.emit(state)
+        return
+    lines = [
+        (
+            each["name"],
+            each["kind"],
+            each["state"],
+            each["documents"],
+            each["chunks"],
+            each["last_run"],
+            len(each["problems"]),
+        )
+        for each in found
+    ]
+    headings = ("source", "kind", "state", "documents", "passages", "last run", "problems")
+    screen.table(headings, lines, "No source yet; add one with `footnote source add files NAME --path DIR`.")
+
+
+@source.command()
+@click.argument("name")
+@as_json
+def show(name: str, as_json: bool) -> None:
+    """Show one source with every problem it has."""
+
+    async def work(app: App) -> dict[str, Any]:
+        from bot.keeping import state_of
+
+        return await state_of(app.keeping, name)
+
+    found = run(work)
+    if as_json:
+        screen.emit(found)
+        return
+    screen.table(("", ""), [(key, value) for key, value in found.items() if key != "problems"], "")
+    problems = [(each["document"], each["reason"]) for each in found["problems"]]
+    screen.table(("document", "problem"), problems, "No problems.")
+
+
+def _change(name: str, state: str, as_json: bool) -> None:
+    async def work(app: App) -> dict[str, Any]:
+        from bot.keeping import change_state
+
+        return await change_state(app.keeping, name, state)
+
+    changed = run(work)
+    screen.emit(changed) if as_json else click.echo(f"{name} is {changed['state']}.")
+
+
+@source.command()
+@click.argument("name")
+@as_json
+def pause(name: str, as_json: bool) -> None:
+    """Stop syncing NAME; what it has granted lapses with its lease."""
+    _change(name, "paused", as_json)
+
+
+@source.command()
+@click.argument("name")
+@as_json
+def resume(name: str, as_json: bool) -> None:
+    """Sync NAME again."""
+    _change(name, "active", as_json)
+
+
+@source.command()
+@click.argument("name")
+@as_json
+def remove(name: str, as_json: bool) -> None:
+    """Forget NAME and everything read from it; nobody is answered from it from here on."""
+    _change(name, "removed", as_json)
