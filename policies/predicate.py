@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Literal
 
+from policies.facts import Trust
 from policies.names import ScopeId
 
 Field = Literal["scope", "effective_from", "effective_to", "superseded", "trust"]
@@ -19,6 +21,25 @@ Field = Literal["scope", "effective_from", "effective_to", "superseded", "trust"
 
 OPEN_START = 0
 OPEN_END = 4_000_000  # past 9999-12-31, whose ordinal is 3,652,059
+
+TRUST_RANK: Mapping[Trust, int] = {Trust.CLEAN: 0, Trust.SUSPECT: 1, Trust.QUARANTINED: 2}
+
+
+def attributes(
+    scope: ScopeId,
+    effective_from: date | None,
+    effective_to: date | None,
+    superseded: bool,
+    trust: Trust,
+) -> dict[str, int]:
+    """What an index stores beside a chunk for filtering; the one place where facts become integers."""
+    return {
+        "scope": scope,
+        "effective_from": OPEN_START if effective_from is None else effective_from.toordinal(),
+        "effective_to": OPEN_END if effective_to is None else effective_to.toordinal(),
+        "superseded": int(superseded),
+        "trust": TRUST_RANK[trust],
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +105,15 @@ class Narrowing:
         return Narrowing(self.scope, self.conditions + tuple(conditions))
 
 
-def matches(narrowing: Narrowing, attributes: Mapping[str, int]) -> bool:
-    """The reference meaning: a missing attribute matches nothing."""
-    if attributes.get("scope") not in narrowing.scope.ids:
+def matches(narrowing: Narrowing, stored: Mapping[str, int]) -> bool:
+    """The reference meaning over what an index stores beside a chunk: a missing attribute matches nothing."""
+    if stored.get("scope") not in narrowing.scope.ids:
         return False
-    return all(_holds(condition, attributes.get(condition.field)) for condition in narrowing.conditions)
+    return all(holds(condition, stored.get(condition.field)) for condition in narrowing.conditions)
 
 
-def _holds(condition: Condition, value: int | None) -> bool:
+def holds(condition: Condition, value: int | None) -> bool:
+    """Whether one condition is met by the stored value of its field; None, a missing one, meets nothing."""
     if value is None:
         return False
     match condition:
