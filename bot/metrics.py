@@ -1,0 +1,31 @@
+"""What `/metrics` tells: counts and timings by name, never by person, document or text."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8)
+
+
+class Metrics:
+    """The numbers of one process, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        registry = self._registry
+        self.retrievals = Counter("footnote_retrievals", "Searches in the index.", registry=registry)
+        self.asks = Counter("footnote_asks", "Answers by how they ended.", ["outcome"], registry=registry)
+        self.ask_seconds = Histogram(
+            "footnote_ask_seconds", "Time of a whole answer.", buckets=_SECONDS, registry=registry
+        )
+        self.syncs = Counter("footnote_syncs", "Syncs by how they ended.", ["source", "outcome"], registry=registry)
+        self.changes = Counter("footnote_sync_changes", "What syncs found.", ["source", "change"], registry=registry)
+        self.lag = Gauge(
+            "footnote_source_lag_seconds", "Since a source was last walked whole.", ["source"], registry=registry
+        )
+        for outcome in ("answered", "abstained", "unlinked", "refused", "busy"):
+            self.asks.labels(outcome)  # there from the first scrape, at 0
+
+    def written(self) -> bytes:
+        """All of it in the Prometheus text format."""
+        return generate_latest(self._registry)

@@ -1,0 +1,143 @@
+"""The process that stays: two listeners, the sync schedule, and an orderly end.
+
+The first listener is for people's browsers and Slack, the second for health and metrics only. On SIGTERM or SIGINT no
+new work is taken, what was begun is finished within a bound, and every door is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+from bot import logs
+from bot.health import ready
+from bot.keeping import sync_sources
+from bot.metrics import Metrics
+from bot.settings import Settings
+from connectors.errors import DoorError, Stop
+
+if TYPE_CHECKING:
+    from bot.wiring import App
+
+_GRACE = 20.0  # seconds that requests and syncs get to finish
+_LARGEST = 1_000_000  # bytes of a request
+
+METRICS = web.AppKey("metrics", Metrics)
+
+
+async def serve_until_told(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    from bot.wiring import open_app
+
+    log = logs.speak(production=settings.mode == "production")
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, told.set)
+    metrics = Metrics()
+    async with open_app(settings, warm=True, metrics=metrics) as app, serving(app, metrics, log):
+        await told.wait()
+        log.info("stopping")
+
+
+@asynccontextmanager
+async def serving(app: App, metrics: Metrics, log: Any) -> AsyncIterator[tuple[int, int]]:
+    """Both listeners and the schedule; gives the two ports that were bound."""
+    settings = app.settings
+    async with AsyncExitStack() as stack:
+        port = await _listen(stack, front(app), settings.host, settings.port)
+        metrics_port = await _listen(stack, inner(app, metrics), settings.host, settings.metrics_port)
+        log.info("listening", port=port, metrics_port=metrics_port, mode=settings.mode)
+        if settings.slack_bot_token is None:
+            log.warning("not in slack: set FOOTNOTE_SLACK_BOT_TOKEN and FOOTNOTE_SLACK_SIGNING_SECRET to answer there")
+        schedule = asyncio.create_task(keep_in_sync(app, metrics, log))
+        try:
+            yield port, metrics_port
+        finally:
+            schedule.cancel()
+            with suppress(asyncio.CancelledError, TimeoutError):
+                await asyncio.wait_for(schedule, _GRACE)
+
+
+async def _listen(stack: AsyncExitStack, application: web.Application, host: str, port: int) -> int:
+    """Bind and return the port; raises Stop when the address is taken or not this machine's."""
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=_GRACE)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    try:
+        await web.TCPSite(runner, host, port).start()
+    except OSError as error:
+        raise Stop(f"{host}:{port} can't be bound ({error.strerror}); choose another host or port") from error
+    bound: int = runner.addresses[0][1]
+    return bound
+
+
+def front(app: App) -> web.Application:
+    """What people's browsers and Slack reach; nothing is served that is not listed."""
+    return web.Application(client_max_size=_LARGEST, middlewares=[_nothing_extra])
+
+
+def inner(app: App, metrics: Metrics) -> web.Application:
+    """Health and metrics, on a port that is not for the outside."""
+
+    async def healthz(_request: web.Request) -> web.Response:
+        return web.json_response({"ok": True})
+
+    async def readyz(_request: web.Request) -> web.Response:
+        wrong = [each async for each in ready(app)]
+        return web.json_response({"ok": not wrong, "problems": wrong}, status=503 if wrong else 200)
+
+    async def numbers(_request: web.Request) -> web.Response:
+        kind = "text/plain; version=0.0.4; charset=utf-8"
+        return web.Response(body=metrics.written(), headers={"Content-Type": kind})
+
+    application = web.Application(client_max_size=_LARGEST, middlewares=[_nothing_extra])
+    application.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", numbers)])
+    return application
+
+
+@web.middleware
+async def _nothing_extra(request: web.Request, handler: Any) -> web.StreamResponse:
+    """Every answer, errors too, says no more than it must."""
+    try:
+        response: web.StreamResponse = await handler(request)
+    except web.HTTPException as answer:
+        answer.headers["X-Content-Type-Options"] = "nosniff"
+        raise
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+async def keep_in_sync(app: App, metrics: Metrics, log: Any) -> None:
+    """Sync every active source, again and again; a source that fails is tried again the next time."""
+    while True:
+        for name in await app.keeping.active():
+            await _sync_one(app, name, metrics, log)
+        await asyncio.sleep(app.settings.sync_every.total_seconds())
+
+
+async def _sync_one(app: App, name: str, metrics: Metrics, log: Any) -> None:
+    try:
+        async for report in sync_sources(app.keeping, name):
+            _count(report, metrics)
+            counts = {key: value for key, value in report.items() if isinstance(value, int | float | str)}
+            log.info("sync", run=counts.pop("run_id"), skipped=len(report["skipped"]), **counts)
+    except DoorError as error:
+        metrics.syncs.labels(name, "failed").inc()
+        log.error("sync", source=name, error=type(error).__name__)
+    except Exception as error:  # a task boundary: one source's fault must not end the schedule of the others
+        metrics.syncs.labels(name, "failed").inc()
+        log.error("sync", source=name, error=type(error).__name__, exc_info=True)
+
+
+def _count(report: dict[str, Any], metrics: Metrics) -> None:
+    metrics.syncs.labels(report["source"], "complete" if report["complete"] else "partial").inc()
+    for change in ("upserted", "deleted", "access_changed", "moved", "unchanged"):
+        metrics.changes.labels(report["source"], change).inc(report[change])
+    metrics.changes.labels(report["source"], "skipped").inc(len(report["skipped"]))

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.settings import Secret, Settings, WrongSettings, rows
+from policies.names import Principal
+
+KEY = "a-key-that-must-not-be-seen"
+
+
+def wrong(**environ: str) -> str:
+    with pytest.raises(WrongSettings) as caught:
+        Settings.read({f"FOOTNOTE_{name}": value for name, value in environ.items()})
+    return str(caught.value)
+
+
+def test_nothing_set_is_offline_on_this_machine() -> None:
+    settings = Settings.read({})
+
+    assert settings.mode == "offline"
+    assert settings.data == Path("var")
+    assert (settings.host, settings.port, settings.metrics_port) == ("127.0.0.1", 8080, 9090)
+    assert settings.everyone == Principal.group("everyone")
+
+
+def test_variables_of_others_are_left_alone() -> None:
+    assert Settings.read({"PATH": "/bin", "FOOTNOTES": "x"}) == Settings.read({})
+
+
+def test_an_unknown_name_is_an_error_that_names_the_nearest() -> None:
+    assert "did you mean FOOTNOTE_COHERE_API_KEY?" in wrong(COHERE_APIKEY=KEY)
+    assert "did you mean FOOTNOTE_MODE?" in wrong(MOED="offline")
+
+
+def test_an_unknown_name_does_not_show_its_value() -> None:
+    assert KEY not in wrong(COHERE_APIKEY=KEY)
+
+
+def test_empty_means_not_set() -> None:
+    assert Settings.read({"FOOTNOTE_OIDC_ISSUER": "", "FOOTNOTE_PORT": " "}) == Settings.read({})
+
+
+def test_a_secret_may_come_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(f"{KEY}\n")
+
+    settings = Settings.read({"FOOTNOTE_COHERE_API_KEY_FILE": str(tmp_path / "key")})
+
+    assert settings.cohere_api_key is not None
+    assert settings.cohere_api_key.reveal() == KEY
+
+
+def test_a_secret_from_a_file_and_from_the_environment_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(KEY)
+
+    said = wrong(COHERE_API_KEY=KEY, COHERE_API_KEY_FILE=str(tmp_path / "key"))
+
+    assert "keep one of them" in said
+    assert KEY not in said
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    assert str(tmp_path / "none") in wrong(COHERE_API_KEY_FILE=str(tmp_path / "none"))
+
+
+def test_a_secret_is_never_printed() -> None:
+    settings = Settings.read({"FOOTNOTE_SLACK_BOT_TOKEN": KEY, "FOOTNOTE_SECRET_KEYS": f"{KEY},{KEY}2"})
+
+    assert KEY not in f"{settings} {settings!r} {settings.slack_bot_token}"
+    assert [key.reveal() for key in settings.secret_keys] == [KEY, f"{KEY}2"]
+
+
+def test_https_is_asked_for_everywhere_but_on_this_machine() -> None:
+    assert "https" in wrong(OIDC_ISSUER="http://id.example.com")
+    for address in ("http://localhost:8443/x", "http://127.0.0.1:1", "http://[::1]:2", "https://id.example.com"):
+        assert Settings.read({"FOOTNOTE_OIDC_ISSUER": address}).oidc_issuer == address
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["id.example.com", "ftp://a.b", "https://", "https://a.b?x=1", "https://a.b#c", "http://127.0.0.1.evil.io"],
+)
+def test_what_is_not_a_base_address_is_refused(address: str) -> None:
+    assert "FOOTNOTE_OIDC_ISSUER" in wrong(OIDC_ISSUER=address)
+
+
+def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
+    assert KEY not in wrong(OIDC_ISSUER=f"https://me:{KEY}@id.example.com")
+
+
+@pytest.mark.parametrize("port", ["0x50", "-1", "65536", "http"])
+def test_a_port_is_a_number(port: str) -> None:
+    assert "FOOTNOTE_PORT" in wrong(PORT=port)
+
+
+def test_a_choice_names_what_there_is_to_choose() -> None:
+    assert "offline, production" in wrong(MODE="prod")
+
+
+def test_a_length_of_time_has_a_unit() -> None:
+    assert Settings.read({"FOOTNOTE_SYNC_EVERY": "2h"}).sync_every == timedelta(hours=2)
+    assert "90s" in wrong(SYNC_EVERY="90")
+    assert "90s" in wrong(SYNC_EVERY="0s")
+
+
+def test_production_needs_keys() -> None:
+    assert "FOOTNOTE_SECRET_KEYS" in wrong(MODE="production")
+
+
+def test_doors_that_need_more_say_what() -> None:
+    assert "FOOTNOTE_COHERE_API_KEY" in wrong(WRITER="cohere")
+    assert "FOOTNOTE_WEAVIATE_HTTP" in wrong(INDEX="weaviate")
+
+
+def test_every_setting_says_what_it_means() -> None:
+    for row in rows():
+        assert row.name.startswith("FOOTNOTE_")
+        assert row.meaning.endswith(".")
+        assert row.kind
+
+
+def test_every_secret_of_the_table_is_a_secret() -> None:
+    secrets = {row.name for row in rows() if row.secret}
+
+    assert {f"FOOTNOTE_{name}" for name in ("SLACK_BOT_TOKEN", "SECRET_KEYS", "DATABASE_URL")} <= secrets
+    assert repr(Secret(KEY)) == "Secret(…)"
