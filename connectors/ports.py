@@ -261,6 +261,10 @@ class Catalog(Protocol):
         """The id of a scope by its root."""
         ...
 
+    async def rules_of(self, source: str, root: str) -> ScopeRules | None:
+        """The rules last recorded for a scope: what a run compares with, so that a widening comes after the texts."""
+        ...
+
     async def place(self, document: DocumentId, scope: ScopeId, scope_root: str, ancestors: tuple[str, ...]) -> None:
         """Stand the document under a scope. Effective for verdicts at once."""
         ...
