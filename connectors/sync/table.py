@@ -32,7 +32,7 @@ def as_text(table: Table) -> str:
 
 
 def rows_of(table: Table) -> Iterator[Row]:
-    """Every row in order, such as `International airfare: Employee: Reimbursable; Contractor: If the contract says so.`"""
+    """Every row in order, such as `International airfare: Employee: Reimbursable; Contractor: If agreed.`"""
     for cells in table.rows:
         tidy = [" ".join(cell.split()) for cell in cells]
         label, told = _told(table.headers, tidy)
