@@ -5,7 +5,7 @@ Times are aware UTC. Every method may raise the `DoorError` family and nothing e
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -24,6 +24,7 @@ from connectors.records import (
     SourceDocument,
     Span,
 )
+from policies.access import Access
 from policies.clearance import Cleared
 from policies.facts import Resource, Scope, Subject, Trust
 from policies.names import ChunkId, DocumentId, Principal, ScopeId
@@ -247,6 +248,14 @@ class Facts(Protocol):
         """These scopes with their rules."""
         ...
 
+    async def current(self, document: DocumentId) -> Resource | None:
+        """The published version of a document that counts now, for `why` and `who`; None when there is none."""
+        ...
+
+    async def expression(self, digest: str) -> Access | None:
+        """The rules with this digest, whether or not a scope still has them: what a replay judges by."""
+        ...
+
 
 class Catalog(Protocol):
     """The ledger as a sync needs it. Every call is one durable step, safe to repeat."""
@@ -315,6 +324,18 @@ class Catalog(Protocol):
         """Commit the cursor: what came before it is durable."""
         ...
 
+    async def finish(self, run: Run, report: Mapping[str, Any], now: datetime) -> None:
+        """Keep the run's report: seen, upserted, deleted, …, complete, seconds, problems."""
+        ...
+
+    async def hide_subtree(self, source: str, root: str, reason: str, now: datetime) -> None:
+        """Nothing at or below `root` is allowed until `show_subtree`: while its rights are being read again."""
+        ...
+
+    async def show_subtree(self, source: str, root: str) -> None:
+        """The rights at and below `root` are known again."""
+        ...
+
     async def unretired(self, source: str) -> Sequence[tuple[DocumentId, frozenset[str]]]:
         """Documents whose index entries may hold more than what is to be kept: what a kill left to clean."""
         ...
@@ -376,3 +397,165 @@ class DirectoryTables:
     people: tuple[PersonRecord, ...]
     groups: Mapping[str, tuple[str, ...]]  # group -> groups that it includes
     places: Mapping[str, tuple[str, ...]]  # place -> e-mail addresses of everybody in it
+
+
+# ---------------------------------------------------------------- the ledger as commands and faces need it
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """One run of a sync as it was kept."""
+
+    id: str
+    started: datetime
+    ended: datetime | None
+    state: str  # running | done | failed
+    report: Mapping[str, Any]  # seen, upserted, …, complete, seconds, problems
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatus:
+    """A source and how it is doing."""
+
+    config: SourceConfig
+    documents: int  # live ones
+    chunks: int
+    last_run: RunReport | None
+    synced_at: datetime | None  # the last committed checkpoint
+    problems: tuple[tuple[DocumentId, str], ...]  # documents that can't be used, and why
+
+
+class Sources(Protocol):
+    """The configured sources."""
+
+    async def add(self, config: SourceConfig, now: datetime) -> SourceConfig:
+        """Configure a source; Stop when the name is taken."""
+        ...
+
+    async def get(self, name: str) -> SourceConfig | None: ...
+
+    async def list(self) -> Sequence[SourceConfig]:
+        """Every configured source, by name."""
+        ...
+
+    async def status(self, name: str) -> SourceStatus | None: ...
+
+    async def pause(self, name: str) -> None: ...
+
+    async def resume(self, name: str) -> None: ...
+
+    async def remove(self, name: str, now: datetime) -> None:
+        """Nothing of the source is readable from here on; `Catalog.unretired` names what the index is to be rid of."""
+        ...
+
+    async def forget(self, name: str) -> None:
+        """End a removal, after the index was cleaned."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import of a directory changed."""
+
+    people: int
+    groups: int
+    places: int
+
+
+class People(Protocol):
+    """The people of the directory, with their groups, places and accounts."""
+
+    async def replace(self, tables: DirectoryTables, now: datetime, origin: str = "directory") -> Imported:
+        """Make the tables of this origin what the file says, in one step: who is not in it any more loses his groups.
+        Accounts bound by linking stay while the person does."""
+        ...
+
+    async def list(self) -> Sequence[PersonRecord]: ...
+
+    async def get(self, email: str) -> PersonRecord | None: ...
+
+    async def of_identity(self, provider: str, subject: str) -> PersonRecord | None:
+        """The person whose account this is."""
+        ...
+
+    async def link(self, email: str, provider: str, subject: str, now: datetime) -> None:
+        """Bind an account to a person. Stop when either is bound to somebody or something else: unlink first."""
+        ...
+
+    async def unlink(self, email: str, provider: str) -> bool:
+        """Take a binding off; returns whether there was one."""
+        ...
+
+    async def groups_of(self, emails: Sequence[str]) -> Mapping[str, frozenset[str]]:
+        """Every group of these people: those they are listed in and, transitively, those that include one of them."""
+        ...
+
+    async def place(self, place: str) -> Sequence[str] | None:
+        """The addresses of everybody in a place; None when it is not known."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSummary:
+    """One trace in a list; the asker is a keyed pseudonym."""
+
+    id: str
+    begun: datetime
+    ended: datetime | None
+    state: str  # open | ended | abandoned
+    outcome: str | None
+    asker: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceView:
+    """One trace whole. `revealed` holds the sealed fields, where asked for."""
+
+    summary: TraceSummary
+    begin: Mapping[str, Any]
+    end: Mapping[str, Any] | None
+    sealed: tuple[str, ...]  # names of the sealed fields
+    revealed: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainVerdict:
+    """What checking the chain found. `first_bad` is the number of the first record that is wrong or missing."""
+
+    status: str  # ok | gap | fork | truncated | edited | reordered | bad signature
+    records: int
+    first_bad: int | None = None
+    problem: str = ""
+
+    def __bool__(self) -> bool:
+        return self.status == "ok"
+
+
+class TraceLog(Traces, Protocol):
+    """The audit record as reviewers need it."""
+
+    async def list(
+        self,
+        now: datetime,
+        *,
+        since: datetime | None = None,
+        person: Principal | None = None,
+        outcome: str | None = None,
+        limit: int = 100,
+    ) -> Sequence[TraceSummary]:
+        """Traces, newest first. A trace without an end after fifteen minutes is `abandoned`."""
+        ...
+
+    async def show(self, trace: str, now: datetime, *, reveal: bool = False) -> TraceView | None: ...
+
+    def export(self, since: datetime | None, now: datetime) -> AsyncIterator[str]:
+        """JSON lines: the records as they were hashed, then one signed checkpoint."""
+        ...
+
+    async def verify(self) -> ChainVerdict:
+        """Check the whole chain against its signed checkpoints."""
+        ...
+
+    def verify_lines(self, lines: Iterable[str]) -> ChainVerdict:
+        """Check an export; the signature is checked with our own key, never with one that a file brings."""
+        ...
