@@ -1,0 +1,192 @@
+"""Everything that differs between SQLite and PostgreSQL, and nothing else.
+
+SQLite runs with a write-ahead log and `synchronous=FULL`: an audit record or a withdrawn right that was reported as
+written survives a power cut, at the price of one flush to disk a step. Writers begin with `BEGIN IMMEDIATE` there and
+take one advisory lock on PostgreSQL, so that on both there is one writer at a time and readers never wait.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+from sqlalchemy import AsyncAdaptedQueuePool, Connection, Select, String, bindparam, event, func, select, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import GenericFunction
+
+from connectors.errors import Stop
+
+Lock = Literal["catalog", "traces", "schema"]
+"""What a writer keeps others from; on SQLite every writer keeps every other one waiting."""
+
+_LOCKS: dict[Lock, int] = {"catalog": 0x0F00_7E01, "traces": 0x0F00_7E02, "schema": 0x0F00_7E03}
+_WAIT_MS = 15_000
+_PRAGMAS = (
+    f"PRAGMA busy_timeout={_WAIT_MS}",
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA synchronous=FULL",
+    "PRAGMA foreign_keys=ON",
+    "PRAGMA cache_size=-32000",
+)
+
+
+class _JsonValues(GenericFunction[str]):
+    """The strings of a JSON array as rows with one column `value`."""
+
+    name = "footnote_json_values"
+    inherit_cache = True
+    type = String()
+
+
+@compiles(_JsonValues, "sqlite")
+def _json_values_sqlite(element: _JsonValues, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"json_each({compiler.process(element.clauses, **kw)})"
+
+
+@compiles(_JsonValues, "postgresql")
+def _json_values_postgresql(element: _JsonValues, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"json_array_elements_text(CAST({compiler.process(element.clauses, **kw)} AS json))"
+
+
+def each(parameter: str) -> Select[tuple[str]]:
+    """A subquery over any number of strings, given as one parameter that `listed` writes; the statement stays the same
+    whatever their number."""
+    values = func.footnote_json_values(bindparam(parameter, type_=String())).table_valued("value")
+    return select(values.c.value)
+
+
+def storable(value: str) -> bool:
+    """Whether both databases keep the text as it is; NUL ends a text early in one and is refused by the other."""
+    if "\x00" in value:
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def listed(values: Iterable[str]) -> str:
+    """The parameter of `each`; what can't be stored can't be found and is left out."""
+    return json.dumps([value for value in values if storable(value)], ensure_ascii=False)
+
+
+def engine(url: str) -> AsyncEngine:
+    """An engine for `sqlite+aiosqlite://…` or `postgresql+asyncpg://…`; raises Stop for anything else."""
+    try:
+        parsed = make_url(url)
+    except Exception as error:  # whatever a malformed address makes of the parser
+        raise Stop("the database address can't be read; see FOOTNOTE_DATABASE_URL") from error
+    match parsed.drivername:
+        case "sqlite" | "sqlite+aiosqlite":
+            return _sqlite(parsed.set(drivername="sqlite+aiosqlite"))
+        case "postgresql" | "postgres" | "postgresql+asyncpg":
+            return create_async_engine(
+                parsed.set(drivername="postgresql+asyncpg"), pool_pre_ping=True, pool_timeout=15, hide_parameters=True
+            )
+        case other:
+            raise Stop(f"databases of kind {other!r} are not supported; use sqlite or postgresql+asyncpg")
+
+
+def _sqlite(url: URL) -> AsyncEngine:
+    in_memory = url.database in (None, "", ":memory:")
+    if not in_memory:
+        _private_file(Path(str(url.database)))
+    # One connection is one database in memory, so there must never be a second.
+    made = create_async_engine(
+        url,
+        poolclass=AsyncAdaptedQueuePool,
+        pool_size=1 if in_memory else 5,
+        max_overflow=0 if in_memory else 10,
+        pool_timeout=15,
+        hide_parameters=True,
+    )
+    event.listen(made.sync_engine, "connect", _on_connect)
+    event.listen(made.sync_engine, "begin", _on_begin)
+    return made
+
+
+def _private_file(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise Stop(f"the ledger at {str(path)!r} can't be opened ({error.strerror}); check FOOTNOTE_DATA") from error
+
+
+def _on_connect(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # transactions begin where `_on_begin` says, not where the driver guesses
+    cursor = connection.cursor()
+    for pragma in _PRAGMAS:
+        cursor.execute(pragma)
+    cursor.close()
+
+
+def _on_begin(connection: Connection) -> None:
+    """Single statements are their own snapshot; only what asks for more opens a transaction."""
+    match connection.get_execution_options().get("footnote"):
+        case "write":
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        case "snapshot":
+            connection.exec_driver_sql("BEGIN")
+
+
+async def exclusive(connection: AsyncConnection, lock: Lock) -> None:
+    """Wait until no other writer of this kind is at work; held to the end of the transaction."""
+    if connection.dialect.name == "postgresql":
+        await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCKS[lock]})
+
+
+def snapshot_options(engine: AsyncEngine) -> dict[str, Any]:
+    """How a transaction sees one state of the database from its first read to its last."""
+    if engine.dialect.name == "postgresql":
+        return {"isolation_level": "REPEATABLE READ", "footnote": "snapshot"}
+    return {"footnote": "snapshot"}
+
+
+def append_only(table: str, dialect: str) -> list[str]:
+    """Statements that make the database itself refuse to change or remove rows of `table`."""
+    refusal = f"{table} is append-only"
+    if dialect == "sqlite":
+        return [
+            f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
+            f"BEGIN SELECT RAISE(ABORT, '{refusal}'); END"
+            for verb in ("UPDATE", "DELETE")
+        ]
+    return [
+        f"CREATE FUNCTION {table}_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN RAISE EXCEPTION '{refusal}'; END $$",
+        f"CREATE TRIGGER {table}_no_change BEFORE UPDATE OR DELETE ON {table} "
+        f"FOR EACH ROW EXECUTE FUNCTION {table}_append_only()",
+        f"CREATE TRIGGER {table}_no_truncate BEFORE TRUNCATE ON {table} "
+        f"FOR EACH STATEMENT EXECUTE FUNCTION {table}_append_only()",
+    ]
+
+
+def not_append_only(table: str, dialect: str) -> list[str]:
+    """The reverse of `append_only`, for going back a schema."""
+    if dialect == "sqlite":
+        return [f"DROP TRIGGER IF EXISTS {table}_no_{verb}" for verb in ("update", "delete")]
+    return [f"DROP FUNCTION IF EXISTS {table}_append_only() CASCADE"]
+
+
+def verdict_on(error: BaseException) -> Literal["wait", "race", "person"]:
+    """What a driver's error asks for: trying again, trying again because another was first, or a person."""
+    if isinstance(error, sqlite3.IntegrityError):
+        return "race"
+    if isinstance(error, sqlite3.OperationalError):
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        return "wait" if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or "locked" in str(error) else "person"
+    state = str(getattr(error, "sqlstate", None) or "")
+    if state.startswith("23"):
+        return "race"
+    if state[:2] in ("08", "40", "53", "55", "57") or isinstance(error, OSError | TimeoutError):
+        return "wait"
+    return "person"

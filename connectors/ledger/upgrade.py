@@ -1,0 +1,47 @@
+"""Bring a ledger's schema to what this code expects, once, however many processes open it at the same time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy import Connection, inspect, text
+
+from connectors.errors import Stop
+from connectors.ledger.door import Door
+from connectors.ledger.migrations import HEAD
+
+
+async def bring_up(door: Door) -> None:
+    """Compare revisions and migrate when they differ; raises Stop when the ledger is newer than this code."""
+    async with door.read() as connection:
+        if await connection.run_sync(_revision) == HEAD:
+            return
+    async with door.write("schema") as connection:
+        # Another process may have been first while this one waited for the lock.
+        if await connection.run_sync(_revision) != HEAD:
+            await connection.run_sync(migrate, HEAD)
+
+
+def _revision(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+def migrate(connection: Connection, target: str) -> None:
+    """Go to the revision `target`, `base` for none, within the caller's transaction."""
+    # Alembic takes a third of a second to import, and almost no start needs it.
+    from alembic import command
+    from alembic.config import Config
+    from alembic.util import CommandError
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.attributes["connection"] = connection
+    try:
+        if target == "base" or (target < (_revision(connection) or "")):
+            command.downgrade(config, target)
+        else:
+            command.upgrade(config, target)
+    except CommandError as error:
+        raise Stop("the ledger was written by a newer footnote; install that version or restore a backup") from error
