@@ -46,7 +46,7 @@ class Source(Protocol):
     @property
     def name(self) -> str: ...
 
-    def changes(self, cursor: str | None, now: datetime) -> AsyncIterator[Change]:
+    def changes(self, cursor: str | None, now: datetime) -> AsyncGenerator[Change, None]:
         """Everything since `cursor`, or everything there is for None. Rules of a scope come before the documents under
         them; the last change of a fault-free walk is a `Checkpoint`. Bounded, and closed with `aclose`."""
         ...

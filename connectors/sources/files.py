@@ -10,7 +10,7 @@ import json
 import os
 import stat
 from asyncio import to_thread
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -116,7 +116,7 @@ class FilesSource:
     def name(self) -> str:
         return self._name
 
-    async def changes(self, cursor: str | None, now: datetime) -> AsyncIterator[Change]:
+    async def changes(self, cursor: str | None, now: datetime) -> AsyncGenerator[Change, None]:
         """Rules of every scope, then every file, those that have not changed first; raises Stop without the folder."""
         before = _Cursor.read(cursor)
         walk, access = await to_thread(self._look, before)
