@@ -1,0 +1,337 @@
+"""The whole of syncing on one page: a source tells what changed, and the ledger and the index follow.
+
+Closing comes first: rules that narrow, moves and deletions take effect the moment they are told. Opening comes last:
+rules that widen take effect when every text told before them is written. Nothing is pruned after an incomplete walk.
+"""
+
+from __future__ import annotations
+
+from asyncio import Task, TaskGroup
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from connectors.errors import DoorError, Transient
+from connectors.ports import Catalog, Detector, Embedder, Index, Known, Parser, Run, Source
+from connectors.records import (
+    AccessChanged,
+    Change,
+    Checkpoint,
+    Deleted,
+    Moved,
+    ScopeRules,
+    Skipped,
+    SourceDocument,
+    Upsert,
+)
+from connectors.sync.prepare import Halted, Prepared, Refused, facts_digest, prepare
+from connectors.sync.publish import bury, move, publish
+from connectors.sync.reconcile import finish, prune
+from policies.access import NOBODY, Access, AccessExpr, Unknown, digest
+from policies.facts import ScopeState
+from policies.names import DocumentId, ScopeId
+
+Clock = Callable[[], datetime]
+Progress = Callable[[int], None]  # told the number of documents dealt with so far
+
+AHEAD = 4  # documents prepared at once
+PATIENCE = 5  # documents in a row that may fail for a passing reason before the run gives up
+_SEEN_AT_ONCE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """What a sync works with."""
+
+    catalog: Catalog
+    index: Index
+    parser: Parser
+    embedder: Embedder
+    detector: Detector
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """A document that was passed over, and why."""
+
+    document: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What one run did; the fields of `sync --json`, and what an admin should look into."""
+
+    source: str
+    run_id: str
+    seen: int
+    upserted: int
+    deleted: int
+    access_changed: int
+    moved: int
+    unchanged: int
+    skipped: tuple[Skip, ...]
+    complete: bool
+    seconds: float
+    embedded: int  # vectors made; text that was embedded before is not embedded again
+    problems: tuple[str, ...]
+    notices: tuple[Skip, ...]  # documents that were taken, with something to know about them
+
+
+async def sync(
+    source: Source, doors: Doors, now: Clock, full: bool = False, progress: Progress | None = None
+) -> SyncReport:
+    """One run of a source from its cursor, or from the start where `full`; raises Transient while another run is on."""
+    started = now()
+    async with doors.catalog.run(source.name, started) as run:
+        line = _Line(run, doors, now, progress or (lambda done: None))
+        async with TaskGroup() as ahead:
+            try:
+                await finish(source.name, doors.catalog, doors.index)
+                whole = full or run.cursor is None or not await doors.index.count(source.name)
+                await line.compare(whole)
+                async with aclosing(source.changes(None if whole else run.cursor, started)) as changes:
+                    async for change in changes:
+                        await line.take(change, ahead)
+                await line.drain()
+            except DoorError as error:  # of the source, the ledger or the index: what was done so far stands
+                line.give_up(error)
+        return line.report(source.name, (now() - started).total_seconds())
+
+
+@dataclass(slots=True)
+class _Line:
+    """One run on its way: what is being prepared, what is to be opened at the end, and the tally."""
+
+    run: Run
+    doors: Doors
+    now: Clock
+    progress: Progress
+    preparing: deque[tuple[SourceDocument, Task[Prepared | Refused | Halted]]] = field(default_factory=deque)
+    widenings: dict[str, ScopeRules] = field(default_factory=dict)
+    held: Mapping[DocumentId, frozenset[ScopeId]] | None = None  # what the index holds, in a whole walk
+    unseen: list[DocumentId] = field(default_factory=list)  # told, and not yet recorded as seen
+    failed_in_a_row: int = 0
+    again: bool = False  # something failed for a reason that may pass: the source is to tell it again
+    seen: int = 0
+    upserted: int = 0
+    deleted: int = 0
+    moved: int = 0
+    unchanged: int = 0
+    embedded: int = 0
+    complete: bool = False
+    scopes_changed: set[str] = field(default_factory=set)
+    skipped: list[Skip] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    notices: list[Skip] = field(default_factory=list)
+
+    async def take(self, change: Change, ahead: TaskGroup) -> None:
+        """Deal with one change; texts are prepared ahead, everything else is durable on return."""
+        match change:
+            case AccessChanged(rules):
+                await self._rules(rules)
+            case Upsert(document):
+                await self._settled(document.id)
+                await self._upsert(document, ahead)
+            case Moved(document, root, ancestors):
+                await self._settled(document)
+                await self._seen(document)
+                known = await self.doors.catalog.known(document)
+                if known:
+                    await self._move(known, root, ancestors)
+            case Deleted(document):
+                await self._settled(document)
+                await bury(document, "the source said it is gone", self.now(), self.doors.catalog, self.doors.index)
+                self.deleted += 1
+            case Skipped(document, reason):
+                await self._settled(document)
+                await self._seen(document)
+                await self._skip(document, reason)
+            case Checkpoint(cursor, complete):
+                await self._checkpoint(cursor, complete)
+
+    # ------------------------------------------------------------ documents
+
+    async def _upsert(self, document: SourceDocument, ahead: TaskGroup) -> None:
+        await self._seen(document.id)
+        known = await self.doors.catalog.known(document.id)
+        if known and not self._is_new(known, document):
+            moved = await self._move(known, document.scope_root, document.ancestors)
+            self.unchanged += not moved
+            return
+        if known and self._stands_elsewhere(known, document.scope_root, document.ancestors):
+            # New readers must not see the old text, nor old readers the new one.
+            await self.doors.catalog.hide(document.id, "its text and its place changed; the new text is being written")
+            await self._move(known, document.scope_root, document.ancestors)
+        doors = self.doors
+        work = prepare(document, doors.parser, doors.detector, doors.index, doors.embedder)
+        self.preparing.append((document, ahead.create_task(work)))
+        if len(self.preparing) >= AHEAD:
+            await self._write_next()
+
+    def _is_new(self, known: Known, document: SourceDocument) -> bool:
+        told = (document.version, document.revision, facts_digest(document))
+        lost = self.held is not None and document.id not in self.held
+        return lost or known.problem is not None or told != (known.version, known.revision, known.facts_digest)
+
+    async def _write_next(self) -> None:
+        document, task = self.preparing.popleft()
+        outcome = await task
+        self.failed_in_a_row = self.failed_in_a_row + 1 if isinstance(outcome, Refused) and outcome.again else 0
+        match outcome:
+            case Halted(error):
+                raise error
+            case Refused(reason, again):
+                self.again |= again
+                await self._skip(document, reason)
+            case Prepared():
+                await self._write(document, outcome)
+        self.progress(self.seen - len(self.preparing))
+        if self.failed_in_a_row == PATIENCE:
+            raise Transient(f"{PATIENCE} documents in a row failed, the last one because {self.skipped[-1].reason}")
+
+    async def _write(self, document: SourceDocument, prepared: Prepared) -> None:
+        doors = self.doors
+        scope = await doors.catalog.scope_of(self.run.source, document.scope_root)
+        if scope is None:
+            await self._skip(document, "who may read it is unknown")
+            return
+        entries, facts = prepared.entries(scope), facts_digest(document)
+        await publish(prepared.document, scope, entries, prepared.trust, facts, self.now(), doors.catalog, doors.index)
+        self.upserted += 1
+        self.embedded += prepared.embedded
+        self.notices += [Skip(str(document.id), notice) for notice in prepared.notices]
+
+    async def _move(self, known: Known, root: str, ancestors: tuple[str, ...]) -> bool:
+        if not self._stands_elsewhere(known, root, ancestors) and not await self._index_differs(known.document, root):
+            return False
+        scope = await self.doors.catalog.scope_of(self.run.source, root)
+        if scope is None:
+            await self._skip(known.document, "who may read it is unknown")
+            return True
+        await move(known.document, scope, root, ancestors, self.doors.catalog, self.doors.index)
+        self.moved += 1
+        return True
+
+    def _stands_elsewhere(self, known: Known, root: str, ancestors: tuple[str, ...]) -> bool:
+        return (known.scope_root, known.ancestors) != (root, ancestors)
+
+    async def _index_differs(self, document: DocumentId, root: str) -> bool:
+        if self.held is None or document not in self.held:
+            return False
+        return self.held[document] != {await self.doors.catalog.scope_of(self.run.source, root)}
+
+    async def _skip(self, document: SourceDocument | DocumentId, reason: str) -> None:
+        await self.doors.catalog.skip(document, reason, self.now())
+        name = document if isinstance(document, DocumentId) else document.id
+        self.skipped.append(Skip(str(name), reason))
+
+    async def _seen(self, document: DocumentId) -> None:
+        self.seen += 1
+        self.unseen.append(document)
+        if len(self.unseen) >= _SEEN_AT_ONCE:
+            await self._record_seen()
+
+    async def _record_seen(self) -> None:
+        if self.unseen:
+            await self.doors.catalog.seen(self.run.id, self.unseen)
+            self.unseen = []
+
+    async def _settled(self, document: DocumentId) -> None:
+        """What was told of the same document before is written before anything else is done about it."""
+        if any(waiting.id == document for waiting, _ in self.preparing):
+            await self.drain()
+
+    async def drain(self) -> None:
+        """Write everything that is being prepared, in the order it was told."""
+        while self.preparing:
+            await self._write_next()
+
+    # ------------------------------------------------------------ rules
+
+    async def _rules(self, rules: ScopeRules) -> None:
+        """A narrowing counts at once; a widening waits, and until then both the old and the new rules must be met."""
+        recorded = await self.doors.catalog.rules_of(rules.source, rules.root)
+        at_once = rules if recorded is None else replace(rules, access=_both(self._granted(recorded), rules.access))
+        if digest(at_once.access) != digest(rules.access):
+            self.widenings[rules.root] = rules
+        else:
+            at_once = rules
+            self.widenings.pop(rules.root, None)
+        await self._state(at_once)
+
+    def _granted(self, recorded: ScopeRules) -> Access:
+        expired = recorded.verified_at + recorded.lease < self.run.started
+        return NOBODY if expired or recorded.state is not ScopeState.ACTIVE else recorded.access
+
+    async def _state(self, rules: ScopeRules) -> None:
+        _, changed = await self.doors.catalog.state_rules(rules)
+        if changed:
+            self.scopes_changed.add(rules.root)
+
+    # ------------------------------------------------------------ the end of a run
+
+    async def compare(self, whole: bool) -> None:
+        """Before a whole walk: what the index really holds, and out with what the ledger does not know."""
+        if not whole:
+            return
+        held: dict[DocumentId, set[ScopeId]] = {}
+        async for stored in self.doors.index.stored(self.run.source):
+            held.setdefault(stored.id.document, set()).add(stored.scope)
+        for document in held:
+            if await self.doors.catalog.known(document) is None:
+                await self.doors.index.retire(document, frozenset())
+        self.held = {document: frozenset(scopes) for document, scopes in held.items()}
+
+    async def _checkpoint(self, cursor: str, complete: bool) -> None:
+        await self.drain()
+        await self._record_seen()
+        for rules in self.widenings.values():
+            await self._state(rules)
+        self.widenings = {}
+        if complete:
+            gone, problem = await prune(self.run, self.seen, self.now(), self.doors.catalog, self.doors.index)
+            self.deleted += gone
+            self.problems += [problem] if problem else []
+        if not self.again:
+            await self.doors.catalog.checkpoint(self.run, cursor, self.now())
+        self.complete = complete
+
+    def give_up(self, error: DoorError) -> None:
+        """The run ends here: what is being prepared is dropped, and the cursor stays where it was."""
+        self.complete = False
+        self.problems.append(str(error))
+        for _, task in self.preparing:
+            task.cancel()
+        self.preparing.clear()
+
+    def report(self, source: str, seconds: float) -> SyncReport:
+        """What this run did."""
+        return SyncReport(
+            source=source,
+            run_id=self.run.id,
+            seen=self.seen,
+            upserted=self.upserted,
+            deleted=self.deleted,
+            access_changed=len(self.scopes_changed),
+            moved=self.moved,
+            unchanged=self.unchanged,
+            skipped=tuple(self.skipped),
+            complete=self.complete,
+            seconds=seconds,
+            embedded=self.embedded,
+            problems=tuple(self.problems),
+            notices=tuple(self.notices),
+        )
+
+
+def _both(old: Access, new: Access) -> Access:
+    match old, new:
+        case AccessExpr(), AccessExpr():
+            return old & new
+        case Unknown(), AccessExpr():
+            return old
+        case _:
+            return new
