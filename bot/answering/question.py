@@ -10,9 +10,8 @@ import re
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from policies.audience import Place
-
 from connectors.codes import codes_of
+from policies.audience import Place
 from policies.facts import Moment
 from policies.names import Principal
 

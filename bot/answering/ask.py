@@ -1,0 +1,129 @@
+"""A question answered: the whole of it on this page, each step in the file of its name.
+
+Who asks → what he and those around him may read → search → fresh verdicts → shortlist → context → draft → grounding →
+delivery. The trace's begin is durable before the search, or there is no answer; its end follows the reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.answering import trace
+from bot.answering.audience import Listening, listeners
+from bot.answering.context import Neighbours, assemble
+from bot.answering.deliver import Delivery, deliver, seen_by
+from bot.answering.doors import Doors
+from bot.answering.gate import Opened, clear_candidates
+from bot.answering.ground import ground
+from bot.answering.outcome import Abstained, Answered, Busy, Outcome, Refused, Unlinked
+from bot.answering.question import Query, Question, understand
+from bot.answering.retrieve import retrieve
+from bot.answering.shortlist import shorten
+from bot.answering.trace import Attempt
+from connectors.errors import DoorError
+from policies.facts import Kind, Subject
+from policies.predicate import Narrowing
+
+
+async def ask(question: Question, doors: Doors) -> Outcome:
+    """Answer, or say in fixed words that there is no answer. Raises DoorError only when the trace can't be written."""
+    query = understand(question)
+    asker = await doors.directory.subject(question.asker, question.at)
+    audiences = await listeners(question, asker, query.wants.moment, doors) if asker else ()
+    record = trace.begin(question, query, audiences, doors)
+    sealed = {"asker": str(question.asker), "question": question.text}
+    trace_id = await doors.traces.begin(record, sealed, doors.clock())
+
+    laps = Laps(doors)
+    attempts: list[Attempt] = []
+    outcome = not_heard(question, asker, trace_id)
+    error: str | None = None
+    try:
+        for listening in audiences if outcome is None else ():
+            attempts.append(attempt := await answer(query, question, listening, doors, laps))
+            outcome = ended(attempt, question, trace_id)
+            if isinstance(outcome, Answered):
+                break
+    except DoorError as trouble:
+        error = type(trouble).__name__
+        outcome = Busy(seen_by(question, None), trace_id)
+    outcome = outcome or Abstained(seen_by(question, None), trace_id)
+    await doors.traces.end(
+        trace_id, trace.end(outcome, attempts, laps.seconds, error), {"reply": outcome.text}, doors.clock()
+    )
+    return outcome
+
+
+async def answer(query: Query, question: Question, listening: Listening, doors: Doors, laps: Laps) -> Attempt:
+    """One pass through the line for one audience, as far as it carries."""
+    if not isinstance(listening.narrowing, Narrowing):
+        return Attempt(listening)
+    moment = query.wants.moment
+    found = await retrieve(query, listening.narrowing, doors.index, doors.embedder)
+    laps.mark("search")
+    candidates = list({each.id: each for part in found for each in part.candidates}.values())
+    gated = await clear_candidates(candidates, listening.readers, moment, doors.policy, doors.facts)
+    laps.mark("gate")
+    opened = {each.candidate.id: each for each in gated.opened}
+    parts = [(part.part, [opened[each.id] for each in part.candidates if each.id in opened]) for part in found]
+    shortlists = await shorten(parts, doors.reranker, doors.cut)
+    laps.mark("rerank")
+    context = await assemble(shortlists, neighbours(listening, query, doors), doors.detector)
+    laps.mark("context")
+    if not context.passages:
+        return Attempt(listening, found, gated, shortlists, context)
+    draft = await doors.writer.write(query.raw, [part.text for part in query.parts], context.evidence)
+    laps.mark("write")
+    grounded = ground(draft, context)
+    delivered = await deliver(grounded, context, query, question, listening, doors)
+    laps.mark("deliver")
+    return Attempt(listening, found, gated, shortlists, context, draft, grounded, delivered)
+
+
+def not_heard(question: Question, asker: Subject | None, trace_id: str) -> Outcome | None:
+    """What somebody is told who may not ask at all; None when he may."""
+    alone = seen_by(question, None)
+    if asker is None:
+        return Unlinked(alone, trace_id)
+    if asker.active is not True or asker.kind not in (Kind.MEMBER, Kind.GUEST):
+        return Refused(alone, trace_id)
+    return None
+
+
+def ended(attempt: Attempt, question: Question, trace_id: str) -> Outcome:
+    """How one pass through the line ends."""
+    match attempt.delivered:
+        case Delivery(reply, audience):
+            return Answered(reply.text, reply.citations, audience, reply.notes, trace_id)
+        case _:
+            return Abstained(seen_by(question, attempt.listening), trace_id)
+
+
+def neighbours(listening: Listening, query: Query, doors: Doors) -> Neighbours:
+    """How a passage's section is read on: through the index's narrowing and the same gate as everything else."""
+
+    async def read_on(opened: Opened) -> Sequence[Opened]:
+        if not isinstance(listening.narrowing, Narrowing):
+            return ()
+        chunk = opened.candidate.id
+        section = await doors.index.section(chunk.document, chunk.version, opened.candidate.parent, listening.narrowing)
+        beside = [each for each in section if abs(each.ordinal - opened.candidate.ordinal) == 1]
+        gated = await clear_candidates(beside, listening.readers, query.wants.moment, doors.policy, doors.facts)
+        return gated.opened
+
+    return read_on
+
+
+class Laps:
+    """How long each stage took, in seconds; a stage that ran twice is added up."""
+
+    def __init__(self, doors: Doors) -> None:
+        self._timer = doors.timer
+        self._last = doors.timer()
+        self.seconds: dict[str, float] = {}
+
+    def mark(self, stage: str) -> None:
+        """The stage ended now, and the next begins."""
+        now = self._timer()
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._last
+        self._last = now

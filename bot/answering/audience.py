@@ -1,0 +1,76 @@
+"""Who asks and who listens: subjects from the directory, and the scopes that all of them satisfy.
+
+A question asked in a place is tried first with what everybody there may read. Only when that does not answer it is it
+tried with what the asker may read, and then the reply is for him alone. So nothing that a reader of the place may not
+read ever shapes a reply to the place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.answering.doors import Doors
+from bot.answering.question import Question
+from policies.audience import AskerAlone, Everyone, PlaceKind, Reach, Reason, audience_scopes, reach
+from policies.decision import Refused
+from policies.facts import Moment, Subject
+from policies.predicate import Narrowing
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Those who would see the reply, each judged on his own rights, and what the search is narrowed to for them."""
+
+    reach: Reach
+    asker: Subject
+    readers: tuple[Subject, ...]  # the asker among them; empty once he is not known any more
+    narrowing: Narrowing | Refused
+
+
+async def listeners(question: Question, asker: Subject, moment: Moment, doors: Doors) -> tuple[Listening, ...]:
+    """The audiences to try, widest first; the last is always the asker alone."""
+    reached = await _reach(question, asker, doors)
+    alone = AskerAlone(reached.reason if isinstance(reached, AskerAlone) else Reason.PRIVATELY)
+    last = Listening(alone, asker, (asker,), await _narrowing((asker,), moment, doors))
+    match reached:
+        case AskerAlone():
+            return (last,)
+        case Everyone(readers):
+            return (Listening(reached, asker, readers, await _narrowing(readers, moment, doors)), last)
+
+
+async def still(listening: Listening, question: Question, doors: Doors) -> Listening:
+    """The same audience with everybody's rights and presence as they are now, just before the reply is posted."""
+    asker = await doors.directory.subject(listening.asker.person, doors.clock())
+    if asker is None:
+        return Listening(AskerAlone(Reason.UNKNOWN), listening.asker, (), listening.narrowing)
+    reached = listening.reach
+    if isinstance(reached, Everyone):
+        reached = await _reach(question, asker, doors)
+    readers = reached.readers if isinstance(reached, Everyone) else (asker,)
+    return Listening(reached, asker, readers, listening.narrowing)
+
+
+async def _reach(question: Question, asker: Subject, doors: Doors) -> Reach:
+    now = doors.clock()
+    members = None
+    if question.place.kind in (PlaceKind.PRIVATE, PlaceKind.PUBLIC):
+        members = await doors.directory.members(str(question.place), now)
+    return reach(question.place, asker, members, doors.policy.rules.audience, now)
+
+
+async def _narrowing(readers: tuple[Subject, ...], moment: Moment, doors: Doors) -> Narrowing | Refused:
+    satisfied = [await doors.facts.satisfied(reader.principals, moment.now) for reader in readers]
+    scopes = audience_scopes(satisfied)
+    narrowing: Narrowing | Refused = Refused("audience", "nobody listens", doors.policy.version)
+    for reader in readers:
+        narrowing = doors.policy.narrow(reader, scopes, moment)
+        if isinstance(narrowing, Refused):
+            break
+    return narrowing
+
+
+def lateness(moment: Moment, now: datetime) -> Moment:
+    """The same day asked about, judged at a later instant."""
+    return Moment(now, moment.on, moment.dated)

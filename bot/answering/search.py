@@ -1,0 +1,126 @@
+"""Retrieval alone, after every gate: what `footnote search` and the retrieval half of an evaluation show.
+
+The same line as an answer's, up to the shortlist, for the widest audience of the place; nothing is written, so a text
+leaves only as the address and the title of a passage. It is traced like a question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bot.answering import trace
+from bot.answering.ask import Laps, not_heard
+from bot.answering.audience import Listening, listeners
+from bot.answering.deliver import seen_by
+from bot.answering.doors import Doors
+from bot.answering.gate import clear_candidates
+from bot.answering.outcome import Abstained, name
+from bot.answering.question import Part, Query, Question, understand
+from bot.answering.retrieve import retrieve
+from bot.answering.shortlist import Ranked, shorten
+from bot.answering.trace import Attempt
+from policies.masking import mask_all
+from policies.names import ChunkId
+from policies.predicate import Narrowing
+from policies.speech import safe_title
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that was found, by address; `ranks` say where each leg, the fusion and the reranker put it."""
+
+    chunk: ChunkId
+    title: str
+    url: str
+    score: float
+    ranks: dict[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """As `docs/commands.md` describes it."""
+        return {
+            "chunk_id": str(self.chunk),
+            "title": self.title,
+            "url": self.url,
+            "section": self.chunk.section,
+            "version": self.chunk.version,
+            "score": round(self.score, 6),
+            "ranks": self.ranks,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """What a search returned, best first. Somebody who may not ask gets none."""
+
+    hits: tuple[Hit, ...]
+    trace: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As `docs/commands.md` describes it."""
+        return {"results": [hit.to_json() for hit in self.hits], "trace_id": self.trace}
+
+
+async def search(question: Question, limit: int, doors: Doors) -> Hits:
+    """The best `limit` passages for the whole question, undivided."""
+    query = _whole(understand(question))
+    asker = await doors.directory.subject(question.asker, question.at)
+    audiences = (await listeners(question, asker, query.wants.moment, doors))[:1] if asker else ()
+    record = trace.begin(question, query, audiences, doors)
+    sealed = {"asker": str(question.asker), "question": question.text}
+    trace_id = await doors.traces.begin(record, sealed, doors.clock())
+
+    laps = Laps(doors)
+    unheard = not_heard(question, asker, trace_id)
+    attempts = [await _retrieved(query, each, max(limit, 50), doors, laps) for each in audiences if unheard is None]
+    hits = tuple(_hit(ranked, place) for each in attempts for place, ranked in enumerate(_ranked(each), 1))[:limit]
+    outcome = unheard or Abstained(seen_by(question, None), trace_id)
+    end = trace.end(outcome, attempts, laps.seconds, None) | {
+        "outcome": "searched" if unheard is None else name(outcome)
+    }
+    await doors.traces.end(trace_id, end, {}, doors.clock())
+    return Hits(hits, trace_id)
+
+
+def _whole(query: Query) -> Query:
+    return Query(query.raw, (Part(query.raw, query.wants.codes),), query.wants)
+
+
+async def _retrieved(query: Query, listening: Listening, depth: int, doors: Doors, laps: Laps) -> Attempt:
+    if not isinstance(listening.narrowing, Narrowing):
+        return Attempt(listening)
+    found = await retrieve(query, listening.narrowing, doors.index, doors.embedder, depth)
+    laps.mark("search")
+    gated = await clear_candidates(
+        found[0].candidates, listening.readers, query.wants.moment, doors.policy, doors.facts
+    )
+    laps.mark("gate")
+    shortlists = await shorten([(found[0].part, gated.opened)], doors.reranker, doors.cut)
+    laps.mark("rerank")
+    return Attempt(listening, found, gated, shortlists)
+
+
+def _hits(attempt: Attempt) -> list[Hit]:
+    ranked = [each for shortlist in attempt.shortlists for each in shortlist.ranked]
+    ranked.sort(key=lambda each: (-each.score, each.found_at))
+    return [_hit(each, place) for place, each in enumerate(ranked, 1)]
+
+
+def _hit(ranked: Ranked, place: int) -> Hit:
+    passage = ranked.opened.passage.content
+    ranks = ranked.opened.candidate.ranks
+    known = {"lexical": ranks.lexical, "vector": ranks.vector, "code": ranks.code, "fused": ranked.found_at}
+    return Hit(
+        ranked.opened.candidate.id,
+        passage.title,
+        passage.url,
+        ranked.score,
+        {key: value for key, value in known.items() if value is not None} | {"final": place},
+    )
+
+
+async def _masked(hits: Sequence[Hit], question: Question, doors: Doors) -> tuple[Hit, ...]:
+    titles = [(hit.title, await doors.personal_data.spans(hit.title)) for hit in hits]
+    masked = mask_all(titles, doors.tag(), own=(question.asker.name.partition(":")[2],))
+    return tuple(replace(hit, title=safe_title(each.text)) for hit, each in zip(hits, masked, strict=True))
