@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
+from bot import errors
 from bot.commands import asking, checking, demo, people, serving, sources, traces
-from bot.settings import WrongSettings
 from connectors.errors import DoorError
 
 
@@ -38,7 +38,7 @@ class Commands(click.Group):
         """Run the command that was asked for."""
         try:
             return super().invoke(ctx)
-        except WrongSettings as error:
+        except errors.WrongUse as error:
             raise WrongUse(str(error)) from error
         except DoorError as error:
             raise OutsideFailed(str(error)) from error

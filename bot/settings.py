@@ -14,13 +14,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
+from bot.errors import WrongUse
 from policies.names import Principal
 
 PREFIX = "FOOTNOTE_"
 T = TypeVar("T")
 
 
-class WrongSettings(Exception):
+class WrongSettings(WrongUse):
     """A setting that can't be used; the message is one sentence that says what to do."""
 
 

@@ -9,7 +9,8 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from bot import screen
-from bot.commands.running import Unusable, as_json, batch, field, requests, run
+from bot.commands.running import as_json, batch, field, requests, run
+from bot.errors import Unusable, WrongUse
 
 if TYPE_CHECKING:
     from bot.wiring import App
@@ -105,7 +106,7 @@ def who(document: str, as_json: bool) -> None:
 
         return (await look(app.looking, document, app.clock())).to_json()
 
-    readers = _usable(lambda: run(work))
+    readers = run(work)
     screen.emit(readers) if as_json else _show_readers(readers)
 
 
@@ -163,16 +164,8 @@ def _given(value: str | None, name: str) -> str:
     return value
 
 
-def _usable(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What `work` returns; a value it can't use is wrong usage."""
-    try:
-        return work()
-    except Unusable as error:
-        raise click.UsageError(str(error)) from error
-
-
 def _one(answer: Answer, request: Json) -> dict[str, Any]:
-    return _usable(lambda: run(lambda app: answer(app, request), answers=answer is not _why))
+    return run(lambda app: answer(app, request), answers=answer is not _why)
 
 
 def _batch(answer: Answer, lines: IO[str], defaults: Json) -> None:
@@ -185,7 +178,7 @@ def _batch(answer: Answer, lines: IO[str], defaults: Json) -> None:
                 if isinstance(request, str):
                     raise Unusable(request)
                 screen.emit(await answer(app, {**defaults, **request}))
-            except Unusable as error:
+            except WrongUse as error:
                 unusable += 1
                 screen.emit({"error": str(error)})
         return unusable

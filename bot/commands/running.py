@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from bot.errors import Unusable
 from bot.settings import Settings
 
 if TYPE_CHECKING:
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-class Unusable(Exception):
-    """A request that can't be used as it was written; the message says what would be right."""
 
 
 def run(work: Callable[[App], Awaitable[T]], *, answers: bool = False) -> T:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from bot import screen
-from bot.commands.running import as_json, run
+from bot.commands.running import as_json
 
 if TYPE_CHECKING:
-    from bot.wiring import App
+    pass
 
 
 @click.group()

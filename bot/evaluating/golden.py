@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bot.errors import WrongUse
 from policies.names import ChunkId, DocumentId
 
 OUTCOMES = frozenset(("answered", "abstained", "unlinked", "refused", "busy"))
@@ -21,7 +22,7 @@ _KEYS = frozenset("id text as in on kind relevant outcome must_say must_not_say 
 _ORDINAL = re.compile(r"~\d+$")
 
 
-class WrongGolden(Exception):
+class WrongGolden(WrongUse):
     """A golden set that can't be used; the message names the line and what would be right."""
 
 

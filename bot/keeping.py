@@ -1,0 +1,220 @@
+"""Keeping the sources: adding, pausing, removing, syncing them, and the directory files that come with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from bot.errors import Unusable
+from connectors.ports import (
+    Catalog,
+    DirectoryTables,
+    Imported,
+    Index,
+    People,
+    Source,
+    SourceConfig,
+    Sources,
+    SourceStatus,
+)
+from connectors.sync.reconcile import finish
+
+DIRECTORY = "directory.toml"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+
+Json = dict[str, Any]
+Tell = Callable[[int, int | None, str], None]
+
+
+def nobody_listens(_done: int, _total: int | None, _what: str) -> None:
+    """A `Tell` for work that nobody watches."""
+
+
+class Owners(Protocol):
+    """Which directory file lists whom; a person and a place have one."""
+
+    async def owners(self) -> Mapping[str, str]:
+        """The origin of everybody and of every place."""
+        ...
+
+    async def adopt(self, names: frozenset[str], origin: str) -> None:
+        """Make these people and places another origin's."""
+        ...
+
+
+class Syncing(Protocol):
+    """Bring one source up to date; the JSON of its report."""
+
+    def __call__(self, source: Source, *, full: bool, tell: Tell) -> Awaitable[Json]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """The doors that keeping sources needs."""
+
+    sources: Sources
+    catalog: Catalog
+    index: Index
+    people: People
+    owners: Owners
+    clock: Callable[[], datetime]
+    open_source: Callable[[SourceConfig], Source]
+    read_directory: Callable[[Path], DirectoryTables]
+    sync: Syncing
+
+    async def active(self) -> list[str]:
+        """Names of the sources that are synced."""
+        return [config.name for config in await self.sources.list() if config.state == "active"]
+
+
+# ---------------------------------------------------------------- sources
+
+
+async def add_source(doors: Keeping, name: str, kind: str, settings: Mapping[str, Any]) -> Json:
+    """Configure a source, with the people of its directory file; the same again changes nothing."""
+    if not _NAME.fullmatch(name):
+        raise Unusable(f"{name!r} can't be a source's name; use letters, digits, '.', '_' and '-', at most 63")
+    wanted = SourceConfig(name, kind, settings)
+    known = await doors.sources.get(name)
+    if known is not None and (known.kind, dict(known.settings)) != (kind, dict(settings)):
+        raise Unusable(f"there is a source {name!r} already; choose another name or remove it first")
+    config = known or await doors.sources.add(wanted, doors.clock())
+    await _reread_directory(doors, config)
+    return {"name": name, "kind": kind, "state": config.state, **settings}
+
+
+async def overview(doors: Keeping) -> AsyncIterator[Json]:
+    """The state of every source, by name."""
+    for config in await doors.sources.list():
+        status = await doors.sources.status(config.name)
+        if status is not None:
+            yield _state(status, doors.clock())
+
+
+async def state_of(doors: Keeping, name: str) -> Json:
+    """The state of one source."""
+    status = await doors.sources.status(name)
+    if status is None:
+        raise _unknown(name)
+    return _state(status, doors.clock())
+
+
+async def change_state(doors: Keeping, name: str, state: str) -> Json:
+    """Pause, resume or remove a source."""
+    config = await _config(doors, name)
+    match state:
+        case "paused":
+            await doors.sources.pause(name)
+        case "active":
+            if config.state == "removing":
+                raise Unusable(f"source {name!r} is being removed; add it again afterwards")
+            await doors.sources.resume(name)
+        case _:
+            await _remove(doors, config)
+    return {"name": name, "kind": config.kind, "state": state}
+
+
+async def _remove(doors: Keeping, config: SourceConfig) -> None:
+    """Close, then clean, then forget: after a kill at any point the same command goes on."""
+    await doors.sources.remove(config.name, doors.clock())
+    if (path := _directory_of(config)) is not None:
+        await doors.people.replace(DirectoryTables((), {}, {}), doors.clock(), _origin(path))
+    await finish(config.name, doors.catalog, doors.index)
+    await doors.sources.forget(config.name)
+
+
+async def sync_sources(
+    doors: Keeping, name: str | None = None, *, full: bool = False, tell: Tell = nobody_listens
+) -> AsyncIterator[Json]:
+    """Bring one source, or every active one, up to date; one report each."""
+    for config in [await _config(doors, name)] if name else await doors.sources.list():
+        if config.state == "active":
+            yield await sync_source(doors, config, full=full, tell=tell)
+        elif name:
+            raise Unusable(f"source {name!r} is {config.state}; resume it first")
+
+
+async def sync_source(doors: Keeping, config: SourceConfig, *, full: bool = False, tell: Tell = nobody_listens) -> Json:
+    """The people first, so that nobody is answered by groups that he has left; then the documents."""
+    await _reread_directory(doors, config)
+    return await doors.sync(doors.open_source(config), full=full, tell=tell)
+
+
+async def _config(doors: Keeping, name: str) -> SourceConfig:
+    config = await doors.sources.get(name)
+    if config is None:
+        raise _unknown(name)
+    return config
+
+
+def _unknown(name: str) -> Unusable:
+    return Unusable(f"there is no source {name!r}; `footnote source list` names them")
+
+
+def _state(status: SourceStatus, now: datetime) -> Json:
+    run, synced = status.last_run, status.synced_at
+    return {
+        "name": status.config.name,
+        "kind": status.config.kind,
+        "state": status.config.state,
+        "documents": status.documents,
+        "chunks": status.chunks,
+        "last_run": None if run is None else (run.ended or run.started).isoformat(),
+        "lag_seconds": None if synced is None else round((now - synced).total_seconds(), 1),
+        "problems": [{"document": str(document), "reason": reason} for document, reason in status.problems],
+    }
+
+
+# ---------------------------------------------------------------- directory files
+
+
+async def import_directory(doors: Keeping, path: Path) -> Imported:
+    """Load a directory file because somebody asked for it: whom it lists is taken over from other files."""
+    tables = doors.read_directory(path)
+    origin = _origin(path)
+    await doors.owners.adopt(_names(tables), origin)
+    return await doors.people.replace(tables, doors.clock(), origin)
+
+
+async def _reread_directory(doors: Keeping, config: SourceConfig) -> None:
+    """Make the people of the file beside a source's documents what it says now.
+
+    Whom another file lists is left to that file. A file that is gone or can't be read lists nobody: groups that
+    nobody can vouch for any more must not let anybody in.
+    """
+    path = _directory_of(config)
+    if path is None:
+        return
+    origin = _origin(path)
+    owners = await doors.owners.owners()
+    try:
+        tables = doors.read_directory(path) if path.is_file() else DirectoryTables((), {}, {})
+    except Exception:
+        await doors.people.replace(DirectoryTables((), {}, {}), doors.clock(), origin)
+        raise
+    if not tables.people and not tables.groups and origin not in owners.values():
+        return
+    ours = _without(tables, frozenset(name for name, owner in owners.items() if owner != origin))
+    await doors.people.replace(ours, doors.clock(), origin)
+
+
+def _directory_of(config: SourceConfig) -> Path | None:
+    return Path(config.settings["path"]) / DIRECTORY if config.kind == "files" else None
+
+
+def _origin(path: Path) -> str:
+    return f"file:{path.resolve()}"
+
+
+def _names(tables: DirectoryTables) -> frozenset[str]:
+    return frozenset(person.email.strip().casefold() for person in tables.people) | frozenset(tables.places)
+
+
+def _without(tables: DirectoryTables, taken: frozenset[str]) -> DirectoryTables:
+    people = tuple(person for person in tables.people if person.email.strip().casefold() not in taken)
+    places = {place: members for place, members in tables.places.items() if place not in taken}
+    return DirectoryTables(people, tables.groups, places)
