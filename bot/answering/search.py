@@ -74,12 +74,11 @@ async def search(question: Question, limit: int, doors: Doors) -> Hits:
     laps = Laps(doors)
     unheard = not_heard(question, asker, trace_id)
     attempts = [await _retrieved(query, each, max(limit, 50), doors, laps) for each in audiences if unheard is None]
-    hits = tuple(_hit(ranked, place) for each in attempts for place, ranked in enumerate(_ranked(each), 1))[:limit]
+    hits = await _masked([hit for attempt in attempts for hit in _hits(attempt)][:limit], question, doors)
     outcome = unheard or Abstained(seen_by(question, None), trace_id)
-    end = trace.end(outcome, attempts, laps.seconds, None) | {
-        "outcome": "searched" if unheard is None else name(outcome)
-    }
-    await doors.traces.end(trace_id, end, {}, doors.clock())
+    record = trace.end(outcome, attempts, laps.seconds, None)
+    record["outcome"] = "searched" if unheard is None else name(outcome)
+    await doors.traces.end(trace_id, record, {}, doors.clock())
     return Hits(hits, trace_id)
 
 
