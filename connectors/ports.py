@@ -5,7 +5,7 @@ Times are aware UTC. Every method may raise the `DoorError` family and nothing e
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -473,6 +473,10 @@ class People(Protocol):
     async def list(self) -> Sequence[PersonRecord]: ...
 
     async def get(self, email: str) -> PersonRecord | None: ...
+
+    async def records(self, emails: Sequence[str]) -> Sequence[PersonRecord]:
+        """These people as far as they are known, by address."""
+        ...
 
     async def of_identity(self, provider: str, subject: str) -> PersonRecord | None:
         """The person whose account this is."""

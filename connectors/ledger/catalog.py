@@ -18,7 +18,7 @@ from connectors.errors import Transient
 from connectors.ledger.dialect import each, listed
 from connectors.ledger.door import Door, new_id
 from connectors.ledger.facts import version_name
-from connectors.ledger.rules import keep, readable
+from connectors.ledger.rules import Expressions, keep, readable
 from connectors.ledger.runs import Runs
 from connectors.ledger.tables import (
     chunks,
@@ -44,6 +44,7 @@ class SqlCatalog:
     def __init__(self, door: Door) -> None:
         self._door = door
         self._runs = Runs(door)
+        self._expressions = Expressions()
 
     # ------------------------------------------------------------ runs
 
@@ -91,6 +92,18 @@ class SqlCatalog:
                 await connection.execute(select(scopes.c.id).where(scopes.c.source == source, scopes.c.root == root))
             ).scalar()
         return None if found is None else ScopeId(found)
+
+    async def rules_of(self, source: str, root: str) -> ScopeRules | None:
+        """The rules last recorded for a scope, whatever its state."""
+        query = select(scopes).where(scopes.c.source == source, scopes.c.root == root)
+        async with self._door.read() as connection:
+            row = (await connection.execute(query)).first()
+            if row is None:
+                return None
+            rules = await self._expressions.by_id(connection, {row.expression})
+        access = rules.get(row.expression, Unknown("the ledger does not hold these rules"))
+        lease = timedelta(microseconds=row.lease)
+        return ScopeRules(source, root, access, ScopeState(row.state), row.verified_at, lease)
 
     async def unseen_scopes(self, run_started: datetime, source: str) -> Sequence[str]:
         """Roots of active scopes of a source not verified since the run began."""
