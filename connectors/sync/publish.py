@@ -27,10 +27,11 @@ async def publish(
     catalog: Catalog,
     index: Index,
 ) -> None:
-    """Make `entries` what the document says: 1. its digests are accepted, 2. it is written, 3. it is current,
-    4. the former version is cleaned away."""
+    """Make `entries` what the document says: 1. its digests are accepted, 2. it is written, 3. versions that stay for
+    their own time stand where it stands, 4. it is current, 5. what it replaces is cleaned away."""
     await catalog.announce(document, scope, [entry.chunk for entry in entries], trust)
     await index.put(entries)
+    await index.repoint(document.id, scope, document.ancestors)
     keep = await catalog.publish(document, facts_digest, now)
     await index.retire(document.id, keep)
     await catalog.retired(document.id)

@@ -10,7 +10,7 @@ from asyncio import Task, TaskGroup
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 
 from connectors.errors import DoorError, Transient
@@ -98,7 +98,9 @@ async def sync(
                 await line.drain()
             except DoorError as error:  # of the source, the ledger or the index: what was done so far stands
                 line.give_up(error)
-        return line.report(source.name, (now() - started).total_seconds())
+        report = line.report(source.name, (now() - started).total_seconds())
+        await doors.catalog.finish(run, asdict(report), now())
+        return report
 
 
 @dataclass(slots=True)
@@ -164,7 +166,6 @@ class _Line:
         if known and self._stands_elsewhere(known, document.scope_root, document.ancestors):
             # New readers must not see the old text, nor old readers the new one.
             await self.doors.catalog.hide(document.id, "its text and its place changed; the new text is being written")
-            await self._move(known, document.scope_root, document.ancestors)
         doors = self.doors
         work = prepare(document, doors.parser, doors.detector, doors.index, doors.embedder)
         self.preparing.append((document, ahead.create_task(work)))
