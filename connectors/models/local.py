@@ -113,6 +113,10 @@ class LocalEmbedder:
             self._questions.popitem(last=False)
         return known
 
+    async def load(self) -> None:
+        """Read the model's files now instead of at the first text; raises Stop when they can't be used."""
+        await self._runner.load()
+
     def close(self) -> None:
         """Let the thread go."""
         self._runner.close()
@@ -137,6 +141,10 @@ class LocalReranker:
             logits[rows] = states[:, 0]
         score_of = dict(zip(distinct, (1 / (1 + np.exp(-logits.astype(np.float64)))).tolist(), strict=True))
         return [score_of[passage.content] for passage in passages]
+
+    async def load(self) -> None:
+        """Read the model's files now instead of at the first text; raises Stop when they can't be used."""
+        await self._runner.load()
 
     def close(self) -> None:
         """Let the thread go."""
@@ -164,6 +172,9 @@ class _Runner:
             batch = [encoded[row] for row in rows]
             outputs.append((rows, await self._off_loop(partial(self._forward, batch))))
         return outputs
+
+    async def load(self) -> None:
+        await self._off_loop(lambda: _loaded(self._files, self._longest, self._threads))
 
     def close(self) -> None:
         self._executor.shutdown(wait=False, cancel_futures=True)
