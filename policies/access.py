@@ -73,8 +73,9 @@ def simplify(expr: AccessExpr) -> AccessExpr:
 
 def clause_digest(clause: Clause) -> str:
     """A stable name for a clause: equal for equal sets of principals, whatever their order."""
-    written = "\x00".join(sorted(str(principal) for principal in clause))
-    return sha256(f"clause/1\x00{written}".encode()).hexdigest()
+    # Each name is hashed by itself: whatever characters names hold, two clauses are never written alike.
+    names = sorted(sha256(str(principal).encode(errors="surrogatepass")).hexdigest() for principal in clause)
+    return sha256(" ".join(["clause/1", *names]).encode()).hexdigest()
 
 
 def digest(access: Access) -> str:

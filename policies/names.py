@@ -20,7 +20,12 @@ _SPINE = UUID("6f1e7b52-3c64-5d3e-9a55-0f6f3a3d7c11")
 
 def _quoted(part: str) -> str:
     # "/" and the unreserved characters stay readable; ":", "@", "#" and "%" are what the written form is cut at.
-    return quote(part, safe="/-._~+(),")
+    # Lone surrogates pass: a file system hands them out for names that are not UTF-8.
+    return quote(part, safe="/-._~+(),", errors="surrogatepass")
+
+
+def _unquoted(part: str) -> str:
+    return unquote(part, errors="surrogatepass")  # raises UnicodeDecodeError, a ValueError, on broken bytes
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -41,9 +46,9 @@ class DocumentId:
     def parse(cls, text: str) -> DocumentId:
         """Read what `str` wrote; raises ValueError on anything that is not a document's name."""
         source, colon, key = text.partition(":")
-        if not colon or any(mark in key for mark in ":@#"):
+        if not colon or any(mark in source + key for mark in ":@#"):
             raise ValueError(f"{text!r} is not a document; write it as source:key")
-        return cls(unquote(source), unquote(key))
+        return cls(_unquoted(source), _unquoted(key))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -68,7 +73,7 @@ class ChunkId:
         document, at, version = head.partition("@")
         if not hash_mark or not at or any(mark in version + section for mark in ":@#"):
             raise ValueError(f"{text!r} is not a passage; write it as source:key@version#section")
-        return cls(DocumentId.parse(document), unquote(version), unquote(section))
+        return cls(DocumentId.parse(document), _unquoted(version), _unquoted(section))
 
     @property
     def uuid(self) -> UUID:
@@ -100,9 +105,11 @@ class Principal:
 
     @classmethod
     def person(cls, email: str) -> Principal:
-        """A person of the directory. E-mail addresses compare without case, so they are folded here."""
-        address = unicodedata.normalize("NFC", email.strip()).casefold()
-        if "@" not in address:
+        """A person of the directory. E-mail addresses compare without case, so they are in lower case here."""
+        # Not casefold: it would make one person of "straße@…" and "strasse@…".
+        address = unicodedata.normalize("NFC", unicodedata.normalize("NFC", email.strip()).lower())
+        local, at, domain = address.rpartition("@")
+        if not local or not at or not domain or len(address.split()) != 1:
             raise ValueError(f"{email!r} is not an e-mail address")
         return cls(f"usr:{address}")
 
@@ -117,6 +124,8 @@ class Principal:
         parts = (source, instance, kind, native_id)
         if not all(parts):
             raise ValueError(f"a source's principal needs four parts, not {parts!r}")
+        if source in ("usr", "grp"):
+            raise ValueError(f"a source can't be named {source!r}: the directory's principals begin so")
         return cls(":".join(_quoted(part) for part in parts))
 
     @classmethod
