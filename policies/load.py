@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from hashlib import sha256
 
+from policies import masking
 from policies.audience import AudienceRules
 from policies.checks import (
     AccessSatisfied,
@@ -35,6 +36,7 @@ from policies.policy import Policy, Rules
 _KEYS: Mapping[str, frozenset[str]] = {
     "asker": frozenset(["kinds", "groups_within_seconds"]),
     "places": frozenset(["largest_audience"]),
+    "masking": frozenset(["kinds", "threshold"]),
 }
 _LONGEST_GROUPS = 3600  # seconds: past an hour a revoked membership would still count
 _LARGEST_AUDIENCE = 1000
@@ -77,23 +79,24 @@ def _rules(tables: Mapping[str, Mapping[str, object]], everyone: frozenset[Princ
         kinds=_kinds(tables["asker"]["kinds"]),
         groups_within=timedelta(seconds=_number(tables, "asker", "groups_within_seconds", _LONGEST_GROUPS)),
         audience=AudienceRules(everyone, _number(tables, "places", "largest_audience", _LARGEST_AUDIENCE)),
+        masking=masking.Rules(_masked(tables["masking"]["kinds"]), _share(tables["masking"]["threshold"])),
     )
 
 
 def _tables(written: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
-    _same_keys("the rules", written.keys(), frozenset(_KEYS))
+    _same_keys("the rules", written, frozenset(_KEYS))
     tables: dict[str, Mapping[str, object]] = {}
     for name, keys in _KEYS.items():
         table = written[name]
         if not isinstance(table, dict):
             raise ValueError(f"{name!r} in the rules must be a table; write it as [{name}]")
-        _same_keys(f"[{name}] of the rules", table.keys(), keys)
+        _same_keys(f"[{name}] of the rules", table, keys)
         tables[name] = table
     return tables
 
 
-def _same_keys(where: str, found: object, expected: frozenset[str]) -> None:
-    keys = frozenset(found)  # type: ignore[call-overload]
+def _same_keys(where: str, found: Mapping[str, object], expected: frozenset[str]) -> None:
+    keys = frozenset(found)
     if unknown := sorted(keys - expected):
         raise ValueError(f"{where} has the unknown key {unknown[0]!r}; the keys are {', '.join(sorted(expected))}")
     if missing := sorted(expected - keys):
@@ -114,6 +117,19 @@ def _kinds(value: object) -> frozenset[Kind]:
     return frozenset(allowed[kind] for kind in value)
 
 
+def _masked(value: object) -> frozenset[str]:
+    known = ", ".join(sorted(masking.PERSONAL))
+    if not isinstance(value, list) or not all(isinstance(kind, str) and kind in masking.PERSONAL for kind in value):
+        raise ValueError(f"'kinds' in [masking] of the rules must be a list of some of {known}, not {value!r}")
+    return frozenset(value)
+
+
+def _share(value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+        raise ValueError(f"'threshold' in [masking] of the rules must be a number from 0 to 1, not {value!r}")
+    return float(value)
+
+
 def _version(rules: Rules, checks: tuple[Check, ...]) -> str:
     canonical = {
         "asker": {
@@ -124,6 +140,7 @@ def _version(rules: Rules, checks: tuple[Check, ...]) -> str:
             "everyone": sorted(str(principal) for principal in rules.audience.everyone),
             "largest_audience": rules.audience.largest,
         },
+        "masking": {"kinds": sorted(rules.masking.kinds), "threshold": rules.masking.threshold},
         "checks": [[check.name, check.version] for check in checks],
     }
     return sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()[:16]

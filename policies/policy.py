@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from policies import masking
 from policies.audience import AudienceRules
 from policies.checks import Check, NoSearch
 from policies.decision import Allowed, Decision, Refused
@@ -21,6 +22,7 @@ class Rules:
     kinds: frozenset[Kind]  # kinds of people who may ask
     groups_within: timedelta  # how old the asker's groups may be
     audience: AudienceRules
+    masking: masking.Rules
 
 
 @dataclass(frozen=True, slots=True)
