@@ -79,6 +79,11 @@ class SqlPeople:
         async with self._door.snapshot() as connection:
             return next(iter(await _records(connection, [folded(email)])), None)
 
+    async def records(self, emails: Sequence[str]) -> Sequence[PersonRecord]:
+        """These people as far as they are known, by address."""
+        async with self._door.snapshot() as connection:
+            return await _records(connection, [folded(email) for email in emails])
+
     async def of_identity(self, provider: str, subject: str) -> PersonRecord | None:
         """The person whose account this is."""
         at = (identities.c.provider == provider) & (identities.c.subject == subject)
