@@ -199,9 +199,10 @@ def test_no_group_and_administration_alone_open_nothing(person: str) -> None:
         ("travel/expense-codes.xlsx", "TRV-INTL International airfare"),
         (
             "payers/payer-x-commercial.md",
-            "Claims denied for missing prior authorization (CO-197) must be appealed within 30 calendar days of the"
-            " denial notice date. Include the authorization record, the denial notice, and clinical notes. Exception: if a"
-            " retro-authorization is approved after the date of service, the deadline extends to 60 calendar days.",
+            "Claims denied for missing prior authorization (CO-197) must be appealed within 30 calendar days"
+            " of the denial notice date. Include the authorization record, the denial notice, and clinical notes."
+            " Exception: if a retro-authorization is approved after the date of service,"
+            " the deadline extends to 60 calendar days.",
         ),
         ("payers/archive/payer-x-commercial-v2.pdf", "within 45 calendar days of the denial notice date"),
         ("payers/precertification-update-2026-07.docx", "adds 14 procedure codes to the precertification list"),
