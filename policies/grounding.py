@@ -71,6 +71,24 @@ _STOP = frozenset(
     "she his her you your we our i is are was were be been being do does did has have had will would so such which "
     "who whom whose what when where there here also any some into per about".split()
 )
+_SUBJECTS: tuple[dict[str, frozenset[str]], ...] = (
+    {
+        "employee": frozenset("employee employees staff".split()),
+        "contractor": frozenset("contractor contractors freelancer freelancers consultant consultants".split()),
+        "visitor": frozenset("visitor visitors guest guests".split()),
+        "intern": frozenset("intern interns apprentice apprentices".split()),
+        "supplier": frozenset("supplier suppliers vendor vendors".split()),
+    },
+    {"domestic": frozenset(["domestic"]), "international": frozenset(["international", "overseas", "abroad"])},
+    {"full-time": frozenset(["full-time"]), "part-time": frozenset(["part-time"])},
+)
+_DESIGNATION = re.compile(r"\b([^\W\d_]{3,20})\s+(?:no\.?\s*|number\s+|#)?(\d{1,9}|[B-HJ-Zb-hj-z])\b(?![.,]\d)")
+_NO_NOUNS = frozenset(
+    "within after before over under about around than until least most only every per last next past first the and for "
+    "with from between during january february march april may june july august september october november december "
+    "jan feb mar apr jun jul aug sep sept oct nov dec get gets have has are was were pay pays paid more less nearly "
+    "almost approximately exceed exceeds above below maximum minimum not".split()
+)
 _ENDINGS = "ations ation ements ement ingly ings ing edly ies ied ed es s ly".split()
 
 
@@ -133,6 +151,19 @@ def difference(claim: str, sentence: str) -> str | None:
     return None
 
 
+def about_another(question: str, text: str) -> bool:
+    """Whether `text` speaks of another than the question does: employees where it asks about contractors, claim 912
+    where it asks about claim 847, Payer X where it asks about Payer Y. Such a text may add to an answer; it is none."""
+    asked, told = _words(question), _words(text)
+    for kinds in _SUBJECTS:
+        named = {name for name, words in kinds.items() if words & asked}
+        others = {name for name, words in kinds.items() if words & told}
+        if named and others and not named & others:
+            return True
+    wanted, given = _designations(question), _designations(text)
+    return any(ids and given.get(noun) and not ids & given[noun] for noun, ids in wanted.items())
+
+
 def conditions(text: str) -> tuple[str, ...]:
     """The conditions that a text makes its statement depend on, from the word that opens each to the end of its clause:
     `only if the contract allows it`."""
@@ -177,6 +208,14 @@ def _numbers(text: str) -> frozenset[str]:
     digits = {number.replace(",", "") for number in _NUMBER.findall(text)}
     spelled = {_NUMBER_WORDS[word] for word in _words(text) if word in _NUMBER_WORDS}
     return frozenset(digits | spelled)
+
+
+def _designations(text: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for noun, which in _DESIGNATION.findall(text):
+        if (name := noun.casefold()) not in _NO_NOUNS:
+            found.setdefault(_stem(name), set()).add(which.casefold())
+    return found
 
 
 def _content(text: str) -> frozenset[str]:

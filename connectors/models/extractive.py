@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from connectors.ports import Reranker
 from connectors.records import Claim, Draft, Evidence, Form, Passage
 from connectors.sentences import sentences
 from policies.clearance import Cleared
-from policies.grounding import conditions, coverage
+from policies.grounding import about_another, conditions, coverage
 
 _MOST_READ = 32  # sentences that the reranker reads an answer
 _MOST_CLAIMS = 4  # a part
@@ -37,6 +37,7 @@ class Thresholds:
 @dataclass(frozen=True, slots=True)
 class _Sentence:
     label: str
+    where: str  # the passage's header
     passage: Cleared[str]
     follow_on: str  # what must be said with it
     relevance: float = 0.0
@@ -76,26 +77,26 @@ class ExtractiveWriter:
         likely = sorted(candidates, key=lambda each: -coverage(part, each.said))[:budget]
         read = [each for each in candidates if each in likely]
         scores = await self._reranker.scores(part, [each.passage for each in read]) if read else []
-        scored = [
-            _Sentence(each.label, each.passage, each.follow_on, score) for each, score in zip(read, scores, strict=True)
-        ]
+        scored = [replace(each, relevance=score) for each, score in zip(read, scores, strict=True)]
         scored.sort(key=lambda each: -each.relevance)
-        if not scored or scored[0].relevance < self._thresholds.answers:
+        # What speaks of another than the question does may be said as well, but it is no answer.
+        leads = (each.relevance for each in scored if not about_another(part, f"{each.where} {each.said}"))
+        if next(leads, 0.0) < self._thresholds.answers:
             return []
         return _distinct([each for each in scored if each.relevance >= self._thresholds.supports])[:_MOST_CLAIMS]
 
 
 def _cut(evidence: Evidence) -> list[_Sentence]:
-    passage = evidence.passage
+    passage, where = evidence.passage, evidence.passage.content.header
     if passage.content.form is Form.CODE:
-        return [_Sentence(evidence.label, passage.map(lambda whole: whole.text), "")]
+        return [_Sentence(evidence.label, where, passage.map(lambda whole: whole.text), "")]
     said = sentences(passage.content.text)
     cut: list[_Sentence] = []
     for number, sentence in enumerate(said):
         if _FOLLOWS_ON.match(sentence) and number:
             continue
         following = said[number + 1] if number + 1 < len(said) and _FOLLOWS_ON.match(said[number + 1]) else ""
-        cut.append(_Sentence(evidence.label, passage.map(_just(sentence)), following))
+        cut.append(_Sentence(evidence.label, where, passage.map(_just(sentence)), following))
     return cut
 
 

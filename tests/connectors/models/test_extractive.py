@@ -1,0 +1,79 @@
+from collections.abc import Sequence
+
+from connectors.models.extractive import ExtractiveWriter, Thresholds
+from connectors.records import Evidence, Form, Passage
+from policies.clearance import Cleared, Sealed, clear
+from policies.decision import Allowed
+from policies.grounding import coverage
+from policies.names import DocumentId
+
+DOCUMENT = DocumentId("sample", "a.md")
+RULE = "Claims denied for missing prior authorization must be appealed within 30 calendar days."
+EXCEPTION = "Exception: if a retro-authorization is approved, the deadline extends to 60 calendar days."
+
+
+class ByWords:
+    """A reranker whose relevance is the share of the question's words in the text."""
+
+    model = "words"
+
+    async def scores(self, question: str, passages: Sequence[Cleared[str]]) -> Sequence[float]:
+        return [coverage(question, passage.content) for passage in passages]
+
+
+def evidence(label: str, text: str, form: Form = Form.TEXT) -> Evidence:
+    passage = Passage(text, "header", (), "Title", "https://x.example", None, form, None, None, False, None, ())
+    return Evidence(label, clear(Sealed(DOCUMENT, "v1", passage), Allowed(DOCUMENT, "v1", "p")))
+
+
+WRITER = ExtractiveWriter(ByWords(), Thresholds(answers=0.6, supports=0.5))
+
+
+async def test_it_quotes_the_sentence_that_answers_and_names_its_passage() -> None:
+    draft = await WRITER.write("q", ["appealed within calendar days"], [evidence("S1", f"Hello there. {RULE}")])
+
+    assert [(claim.text, claim.labels) for claim in draft.claims] == [(RULE, ("S1",))]
+
+
+async def test_a_rule_takes_its_exception_along() -> None:
+    draft = await WRITER.write("q", ["claims appealed within calendar days"], [evidence("S1", f"{RULE} {EXCEPTION}")])
+
+    assert [claim.text for claim in draft.claims] == [f"{RULE} {EXCEPTION}"]
+
+
+async def test_what_does_not_answer_is_not_quoted() -> None:
+    draft = await WRITER.write("q", ["may dogs enter the office"], [evidence("S1", RULE)])
+
+    assert draft.claims == ()
+    assert draft.unanswered == ("may dogs enter the office",)
+
+
+async def test_each_part_is_answered_on_its_own() -> None:
+    parts = ["claims appealed within calendar days", "may dogs enter the office"]
+
+    draft = await WRITER.write("q", parts, [evidence("S1", RULE), evidence("S2", "Dogs may enter the office.")])
+
+    assert [claim.labels for claim in draft.claims] == [("S1",), ("S2",)]
+    assert draft.unanswered == ()
+
+
+async def test_repetition_is_said_once() -> None:
+    draft = await WRITER.write(
+        "q", ["dogs office"], [evidence("S1", "Dogs enter the office."), evidence("S2", "Dogs enter the office!")]
+    )
+
+    assert len(draft.claims) == 1
+
+
+async def test_an_unseen_condition_is_named() -> None:
+    draft = await WRITER.write(
+        "Is airfare reimbursed?",
+        ["Is airfare reimbursed?"],
+        [evidence("S1", "Airfare is reimbursed only if the contract allows it.")],
+    )
+
+    assert draft.missing == ("only if the contract allows it",)
+
+
+async def test_no_evidence_makes_no_claims() -> None:
+    assert (await WRITER.write("q", ["anything at all"], [])).claims == ()
