@@ -5,6 +5,6 @@ module each. Nothing in here fetches anything, follows a relation outward, or ru
 """
 
 from connectors.sync.parse.limits import Limits
-from connectors.sync.parse.sandbox import SandboxedParser
+from connectors.sync.parse.sandbox import SandboxedParser, find_tesseract
 
-__all__ = ["Limits", "SandboxedParser"]
+__all__ = ["Limits", "SandboxedParser", "find_tesseract"]

@@ -69,7 +69,7 @@ def _tie_to_parent() -> None:
 
 
 def _leave_network() -> bool:
-    return sys.platform == "linux" and _libc().unshare(_NEW_USER | _NEW_NET) == 0
+    return sys.platform == "linux" and bool(_libc().unshare(_NEW_USER | _NEW_NET) == 0)
 
 
 def _refuse_sockets() -> bool:
@@ -110,4 +110,3 @@ def _program(architecture: int, refused: tuple[int, ...]) -> bytes:
 def _no_sockets(event: str, _arguments: object) -> None:
     if event.startswith("socket."):
         raise PermissionError("a document's reader has no network")
-

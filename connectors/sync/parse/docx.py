@@ -17,10 +17,11 @@ from connectors.sync.parse.grid import Span, grid
 from connectors.sync.parse.limits import Limits
 from connectors.sync.parse.numbering import Numbering, W, numbering
 from connectors.sync.parse.outline import Item, Outline, squeeze
-from connectors.sync.parse.package import Package
+from connectors.sync.parse.package import Package, said
 
 _HEADING_NAME = re.compile(
-    r"^(?:heading|überschrift|titre|título|titulo|titolo|kop|rubrik|overskrift|nagłówek|заголовок|标题|見出し)\s*([1-9])$", re.I
+    r"^(?:heading|überschrift|titre|título|titulo|titolo|kop|rubrik|overskrift|nagłówek|заголовок|标题|見出し)\s*([1-9])$",
+    re.I,
 )
 _TITLE_NAMES = {"title", "titel", "titre", "título", "titulo", "titolo", "название", "标题", "表題"}
 _CODE_NAME = re.compile(r"\bcode\b|preformatted|source|listing|macro text", re.I)
@@ -67,7 +68,7 @@ def read(body: bytes, limits: Limits) -> ParsedRecord:
     reader.body(package.xml(main).find(W + "body"))
     for comments in package.related(main, "comments"):
         for comment in package.xml(comments).iter(W + "comment"):
-            outline.hide(Hidden.COMMENT, "".join(comment.itertext()))
+            outline.hide(Hidden.COMMENT, said(comment))
     for notice in package.notices:
         outline.notice(notice)
     return outline.record(reader.title, _property_title(package))
@@ -81,7 +82,9 @@ def _property_title(package: Package) -> str | None:
 class _Reader:
     def __init__(self, package: Package, main: str, outline: Outline) -> None:
         self._outline = outline
-        part = {kind: next(package.related(main, kind), None) for kind in ("styles", "numbering", "footnotes", "endnotes")}
+        part = {
+            kind: next(package.related(main, kind), None) for kind in ("styles", "numbering", "footnotes", "endnotes")
+        }
         self._styles = _styles(package.xml(part["styles"]) if part["styles"] else None)
         self._numbering: Numbering = numbering(package.xml(part["numbering"]) if part["numbering"] else None)
         self._notes = {
@@ -112,7 +115,7 @@ class _Reader:
                 self._flush()
                 self._table(child)
             elif child.tag in (W + "del", W + "moveFrom"):
-                self._outline.hide(Hidden.DELETED, "".join(child.itertext()))
+                self._outline.hide(Hidden.DELETED, said(child))
             elif child.tag == W + "sdt":
                 if child.find(f"{W}sdtPr/{W}docPartObj/{W}docPartGallery[@{W}val='Table of Contents']") is None:
                     self._blocks(_content(child), deep)
@@ -185,7 +188,12 @@ class _Reader:
         text = "".join(parts)
         if number and number != "0" and text.strip():
             marker = self._numbering.marker(number, depth)
-        if style.level is None and marker is None and text.strip() and re.match(r"^list bullet|^list number", style.name, re.I):
+        if (
+            style.level is None
+            and marker is None
+            and text.strip()
+            and re.match(r"^list bullet|^list number", style.name, re.I)
+        ):
             marker = "-"
         code = style.code or (bool(text.strip()) and marker is None and style.level is None and _all_code(element))
         return _Paragraph(text, replace(style, code=code), tuple(boxes), marker, depth)
@@ -200,7 +208,7 @@ class _Reader:
             if tag == W + "r":
                 self._run(child, style, parts, boxes)
             elif tag in (W + "del", W + "moveFrom"):
-                self._outline.hide(Hidden.DELETED, "".join(child.itertext()))
+                self._outline.hide(Hidden.DELETED, said(child))
             elif tag == _M + "oMath" or tag == _M + "oMathPara":
                 parts.append(f" {_formula(child)} ")
             elif tag == W + "sdt":
@@ -210,30 +218,30 @@ class _Reader:
 
     def _run(self, run: etree._Element, style: _Style, parts: list[str], boxes: list[etree._Element]) -> None:
         look = self._look(run, style)
-        said: list[str] = []
+        told: list[str] = []
         for child in run:
             match etree.QName(child).localname:
                 case "t":
-                    said.append(child.text or "")
+                    told.append(child.text or "")
                 case "tab" | "ptab":
-                    said.append("\t")
+                    told.append("\t")
                 case "br" | "cr":
-                    said.append("\n")
+                    told.append("\n")
                 case "noBreakHyphen":
-                    said.append("-")
+                    told.append("-")
                 case "sym":
-                    said.append("")
+                    told.append("")
                 case "delText":
                     self._outline.hide(Hidden.DELETED, child.text or "")
                 case "footnoteReference" | "endnoteReference" as kind:
                     note = self._notes.get((kind.removesuffix("Reference"), child.get(W + "id", "")))
                     if note is not None:
-                        said.append(f" [{squeeze(self._plain(note))}]")
+                        told.append(f" [{squeeze(self._plain(note))}]")
                 case "drawing" | "pict" | "object" | "AlternateContent":
                     boxes.extend(_boxes(child))
                 case _:
                     pass
-        text = "".join(said)
+        text = "".join(told)
         if text.strip() and _unseen(look):
             self._outline.hide(Hidden.STYLED, text)
             parts.append(" ")
@@ -271,13 +279,13 @@ class _Reader:
     # ------------------------------------------------------------ tables
 
     def _table(self, table: etree._Element) -> None:
-        rows = [row for row in _rows(table)]
+        rows = list(_rows(table))
         cells: list[list[Span]] = []
         heads = 0
         open_above: dict[int, tuple[int, int]] = {}  # column to the row and place of the cell that goes on downwards
         for row in rows:
             if row.find(f"{W}trPr/{W}del") is not None:
-                self._outline.hide(Hidden.DELETED, "".join(row.itertext()))
+                self._outline.hide(Hidden.DELETED, said(row))
                 continue
             if heads == len(cells) and row.find(f"{W}trPr/{W}tblHeader") is not None:
                 heads += 1
@@ -357,26 +365,26 @@ def _boxes(element: etree._Element) -> list[etree._Element]:
 
 def _formula(element: etree._Element) -> str:
     """A formula in a line: fractions with a slash, powers with ^, indices with _."""
-    said: list[str] = []
+    told: list[str] = []
     for child in element:
         name = etree.QName(child).localname
         inside = {etree.QName(part).localname: _formula(part) for part in child}
         match name:
             case "t":
-                said.append(child.text or "")
+                told.append(child.text or "")
             case "f":
-                said.append(f"({inside.get('num', '')})/({inside.get('den', '')})")
+                told.append(f"({inside.get('num', '')})/({inside.get('den', '')})")
             case "sSup":
-                said.append(f"{inside.get('e', '')}^{{{inside.get('sup', '')}}}")
+                told.append(f"{inside.get('e', '')}^{{{inside.get('sup', '')}}}")
             case "sSub":
-                said.append(f"{inside.get('e', '')}_{{{inside.get('sub', '')}}}")
+                told.append(f"{inside.get('e', '')}_{{{inside.get('sub', '')}}}")
             case "sSubSup":
-                said.append(f"{inside.get('e', '')}_{{{inside.get('sub', '')}}}^{{{inside.get('sup', '')}}}")
+                told.append(f"{inside.get('e', '')}_{{{inside.get('sub', '')}}}^{{{inside.get('sup', '')}}}")
             case "rad":
-                said.append(f"√({inside.get('e', '')})")
+                told.append(f"√({inside.get('e', '')})")
             case _:
-                said.append(_formula(child))
-    return "".join(said)
+                told.append(_formula(child))
+    return "".join(told)
 
 
 def _all_code(paragraph: etree._Element) -> bool:
@@ -423,7 +431,11 @@ def _styled(element: etree._Element, style: _Style) -> _Style:
             style = replace(style, level=int(level) + 1 if int(level) < 9 else None)
         numbers = paragraph.find(W + "numPr")
         if numbers is not None:
-            style = replace(style, number=_value(numbers, "numId") or style.number, depth=_number(_value(numbers, "ilvl"), style.depth))
+            style = replace(
+                style,
+                number=_value(numbers, "numId") or style.number,
+                depth=_number(_value(numbers, "ilvl"), style.depth),
+            )
         style = _with_shade(style, paragraph)
     if name.lower() in _TITLE_NAMES:
         style = replace(style, level=None)

@@ -58,7 +58,7 @@ def write(outline: Outline, text: str) -> str | None:
         outline.hide(Hidden.COMMENT, comment.text or "")
     _Walk(outline, sheet(css)).whole(root)
     titles = root.findall(".//title")
-    return squeeze("".join(titles[0].itertext())) if titles else None
+    return squeeze("".join(_texts(titles[0]))) if titles else None
 
 
 class _Walk:
@@ -288,9 +288,7 @@ class _Walk:
         tag = element.tag
         if tag in _DROPPED or element.get("role") in _FURNITURE:
             return True
-        if tag in ("header", "aside") and tag == "header":
-            return not any(element.iter("h1", "h2", "h3", "h4", "h5", "h6"))
-        return False
+        return tag == "header" and not any(element.iter("h1", "h2", "h3", "h4", "h5", "h6"))
 
 
 def _texts(element: etree._Element) -> Iterator[str]:

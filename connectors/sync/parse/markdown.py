@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from lxml.html import defs
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
-from lxml.html import defs
 
 from connectors.records import ParsedRecord
 from connectors.sync.parse import html

@@ -143,12 +143,12 @@ class Outline:
         """Nothing was written that could be indexed."""
         return not self._blocks and not self._headings
 
-    def record(self, title: str | None = None, fallback_title: str | None = None) -> ParsedRecord:
+    def record(
+        self, title: str | None = None, fallback_title: str | None = None, *, own_heading: bool = True
+    ) -> ParsedRecord:
         """The finished record. `title` is what the document declares; else a single outermost heading at the top is
         taken, else `fallback_title`."""
-        own = self._own_heading()
-        if own is not None and title is not None and not self._is_title_like(own, title):
-            title = title or own.text
+        own = self._own_heading() if own_heading else None
         chosen = self.seen(title or "") or (own.text if own else "") or self.seen(fallback_title or "")
         paths = self._paths(own)
         blocks = tuple(
@@ -196,10 +196,6 @@ class Outline:
         first, rest = self._headings[0], self._headings[1:]
         alone = first.level == 1 and all(other.level > first.level for other in rest)
         return first if alone and first.block <= 3 else None
-
-    @staticmethod
-    def _is_title_like(own: _Heading, title: str) -> bool:
-        return own.text.casefold() in title.casefold() or title.casefold() in own.text.casefold()
 
     def _paths(self, own: _Heading | None) -> list[tuple[str, ...]]:
         """The heading path after each number of headings."""

@@ -104,7 +104,9 @@ class Package:
         for element in self.xml(part).iter(_RELATION):
             if element.get("TargetMode") != "External":
                 target = unquote(element.get("Target", ""))
-                where = target.lstrip("/") if target.startswith("/") else posixpath.normpath(posixpath.join(folder, target))
+                where = (
+                    target.lstrip("/") if target.startswith("/") else posixpath.normpath(posixpath.join(folder, target))
+                )
                 kind = element.get("Type", "").rsplit("/", 1)[-1]
                 found[element.get("Id", "")] = Relation(element.get("Id", ""), kind, where)
         return found
@@ -132,9 +134,8 @@ class Package:
 
     def _inspect(self, name: str) -> None:
         lowered = name.lower()
-        if lowered == "[content_types].xml":
-            if b"macroEnabled" in self.raw(name):
-                raise Refusal("holds macros; save it without them")
+        if lowered == "[content_types].xml" and b"macroEnabled" in self.raw(name):
+            raise Refusal("holds macros; save it without them")
         if lowered.endswith(".rels"):
             self._inspect_relations(name)
         elif lowered.endswith((".xml", ".vml")):
@@ -163,6 +164,11 @@ class Package:
                 continue  # a person's own Normal.dotm; nothing is read from it
             else:
                 raise Refusal(f"relates to something outside itself ({kind}); remove the link or embed it")
+
+
+def said(element: etree._Element, *tags: str, between: str = "") -> str:
+    """All text in an element, or in those below it with these tags."""
+    return between.join(str(part) for part in element.itertext(*tags, with_tail=not tags))
 
 
 def _parser() -> etree.XMLParser:

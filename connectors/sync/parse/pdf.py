@@ -20,14 +20,19 @@ from connectors.sync.parse.refusal import Refusal
 
 _TOP, _BOTTOM = 0.10, 0.08  # of the page's height: where running heads and page numbers stand
 _SHARE = 0.4  # of the pages, on which the same words at the same height are furniture
-_NUMBER_ALONE = re.compile(r"^[-–—\s|]*(?:page|seite|p\.)?\s*(?:#+|[ivxl]{1,6})\s*(?:(?:of|/|von|de)\s*#+)?[-–—\s|]*$", re.I)
+_NUMBER_ALONE = re.compile(
+    r"^[-–—\s|]*(?:page|seite|p\.)?\s*(?:#+|[ivxl]{1,6})\s*(?:(?:of|/|von|de)\s*#+)?[-–—\s|]*$", re.I
+)
 _BULLET = re.compile(r"^([•●○◦▪■□‣⁃∙·✓➢►❖–—*\-\uf0b7\uf0a7o])(?:\s+|$)(.*)$", re.S)
 _ORDINAL = re.compile(r"^(\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)])\s+(.*)$", re.S)
-_SECTION = re.compile(r"^(?:(?:section|article|chapter|part|appendix)\s+)?((?:\d{1,2}|[A-Z])(?:\.\d{1,3})*)[.):]?\s+(?=[A-Z“\"(])", re.I)
+_SECTION = re.compile(
+    r"^(?:(?:section|article|chapter|part|appendix)\s+)?((?:\d{1,2}|[A-Z])(?:\.\d{1,3})*)[.):]?\s+(?=[A-Z“\"(])", re.I
+)
 _ENDS = re.compile(r"[.!?:;]['\"”’)]*$")
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
-_FILE_NAME = re.compile(r"^(?:microsoft (?:word|powerpoint|excel)\b.*|untitled.*|.*\.(?:docx?|pptx?|xlsx?|pdf|indd|tex|dvi))$", re.I)
-_LEAST_LAYER = 20  # characters of an invisible layer that make a page one that was recognised before
+_FILE_NAME = re.compile(
+    r"^(?:microsoft (?:word|powerpoint|excel)\b.*|untitled.*|.*\.(?:docx?|pptx?|xlsx?|pdf|indd|tex|dvi))$", re.I
+)
 _SCAN = 0.3  # the share of the page that a picture covers on a scan
 
 
@@ -123,13 +128,27 @@ def _drop_furniture(pages: Sequence[Page]) -> None:
     for page in pages:
         seen.update({_furniture_key(piece) for piece in page.pieces if _in_margin(page, piece)})
     needed = max(2.0, _SHARE * len(pages))
+    numbers = _page_numbers(pages)
     for page in pages:
         page.pieces = [
             piece
             for piece in page.pieces
-            if not _in_margin(page, piece)
-            or not (_furniture_count(seen, piece) >= needed or _NUMBER_ALONE.match(_digits(piece.text)))
+            if piece is not numbers.get(page.number)
+            and not (
+                _in_margin(page, piece)
+                and (_furniture_count(seen, piece) >= needed or _NUMBER_ALONE.match(_digits(piece.text)))
+            )
         ]
+
+
+def _page_numbers(pages: Sequence[Page]) -> dict[int, Piece]:
+    """The lowest piece of each page where these count up with the pages, however far from the edge they stand."""
+    lowest = {page.number: max(page.pieces, key=lambda p: p.box.y0) for page in pages if page.pieces}
+    offsets = Counter(int(p.text) - n for n, p in lowest.items() if p.text.strip().isdigit() and len(p.text) < 6)
+    if not offsets or offsets.most_common(1)[0][1] < max(2, 0.5 * len(lowest)):
+        return {}
+    offset = offsets.most_common(1)[0][0]
+    return {n: piece for n, piece in lowest.items() if piece.text.strip() == str(n + offset)}
 
 
 def _furniture_count(seen: Counter[tuple[str, int]], piece: Piece) -> int:
@@ -276,7 +295,12 @@ def _is_wrapped_cell(line: _Line, run: list[_Line]) -> bool:
 
 
 def _is_marker(text: str) -> bool:
-    return bool(re.match(r"^(?:[•●○◦▪■□‣⁃∙·✓➢►❖–—*\-\uf0b7\uf0a7o]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\d+(?:\.\d+)+\.?)$", text.strip()))
+    return bool(
+        re.match(
+            r"^(?:[•●○◦▪■□‣⁃∙·✓➢►❖–—*\-\uf0b7\uf0a7o]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\d+(?:\.\d+)+\.?)$",
+            text.strip(),
+        )
+    )
 
 
 def _tabled(run: list[_Line]) -> Iterator[_Line | Found]:
@@ -306,11 +330,8 @@ class _Levels:
         """The heading level of a line that is one, else None."""
         stated = self._contents.get(_key(line.text))
         if stated is not None and len(line.text) > 2:
-            return stated + (1 if self._has_title_above(line) else 0)
+            return stated
         return self._ranks.get(self._look(line)) if self._stands_out(line) else None
-
-    def _has_title_above(self, line: _Line) -> bool:
-        return False
 
     def alike(self, one: _Line, other: _Line) -> bool:
         """Two lines of one heading."""
@@ -387,7 +408,9 @@ class _Writer:
         marker = _marker(line)
         level = None if marker and marker[0] == "-" else self._levels.of(line)
         if level is not None and not (marker and self._in_list_run(line)):
-            if self._heading and not (self._levels.alike(self._heading[-1], line) and self._follows(self._heading[-1], line)):
+            if self._heading and not (
+                self._levels.alike(self._heading[-1], line) and self._follows(self._heading[-1], line)
+            ):
                 self._end()
             if not self._heading:
                 self._end()
@@ -422,17 +445,19 @@ class _Writer:
         if abs(before.size - line.size) > 1.0 or before.bold != line.bold:
             return abs(before.size - line.size) <= 1.0 and self._reaches(before) and not _ENDS.search(before.text)
         if before.page != line.page or line.box.y0 < before.box.y0 - line.size:
-            return not _ENDS.search(before.text) and line.text[:1].islower() or before.text.endswith("-")
+            return (not _ENDS.search(before.text) and line.text[:1].islower()) or before.text.endswith("-")
         gap = line.box.y0 - before.box.y1
         if gap > 0.75 * line.size:
             return False
         if line.box.x0 > before.box.x0 + 1.2 * line.size and _ENDS.search(before.text):
             return False
-        return self._reaches(before) or not _ENDS.search(before.text) and line.text[:1].islower()
+        return self._reaches(before) or (not _ENDS.search(before.text) and line.text[:1].islower())
 
     def _reaches(self, line: _Line) -> bool:
         """The line is so long that its last word may have been followed by more."""
-        return line.box.x1 >= self._right - 0.18 * max(self._right - line.box.x0, 1.0) or line.box.x1 - line.box.x0 > 0.8 * (self._right - line.box.x0)
+        return line.box.x1 >= self._right - 0.18 * max(
+            self._right - line.box.x0, 1.0
+        ) or line.box.x1 - line.box.x0 > 0.8 * (self._right - line.box.x0)
 
     def _continues_item(self, line: _Line) -> bool:
         left, _, lines = self._items[-1]
@@ -519,7 +544,9 @@ class _Scans:
             self._outline.notice(f"page {page.number} is a scan; install tesseract-ocr to read it")
             return
         if self._read >= self._limits.scanned_pages:
-            self._outline.notice(f"pages from {page.number} on are scans beyond the first {self._read} and are not read")
+            self._outline.notice(
+                f"pages from {page.number} on are scans beyond the first {self._read} and are not read"
+            )
             return
         self._read += 1
         paragraphs = ocr.recognised(self._document, page.number - 1, self._tesseract, self._limits)

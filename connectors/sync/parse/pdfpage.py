@@ -9,6 +9,7 @@ import ctypes
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pypdfium2 as pdfium
@@ -20,7 +21,7 @@ _MOST_CHARACTERS = 200_000  # a page; no printed page holds as many
 _MOST_OBJECTS = 50_000
 _THIN = 3.0  # a filled stretch not thicker is a ruling line
 _INVISIBLE_MODES = {3, 7}
-_BOLD = ("bold", "black", "heavy", "semibold", "demi")
+_BOLD = ("bold", "black", "heavy", "demi", "cmbx", "-medi")
 _MONO = ("courier", "mono", "consol", "menlo", "typewriter", "cmtt")
 _FIXED_PITCH, _FORCED_BOLD = 1, 1 << 18
 _DEEPEST_FORM = 5
@@ -130,7 +131,15 @@ def _look_at(opened: pdfium.PdfPage, index: int) -> Page:
     left, bottom, right, top = opened.get_cropbox()
     page = Page(index + 1, right - left, top - bottom)
     drawn = _Drawn()
-    _walk(opened.raw, raw.FPDFPage_GetObject, raw.FPDFPage_CountObjects(opened.raw), (1, 0, 0, 1, 0, 0), drawn, (left, top), 0)
+    _walk(
+        opened.raw,
+        raw.FPDFPage_GetObject,
+        raw.FPDFPage_CountObjects(opened.raw),
+        (1, 0, 0, 1, 0, 0),
+        drawn,
+        (left, top),
+        0,
+    )
     page.across, page.down = drawn.across, drawn.down
     pictures = [paint.box.area for paint in drawn.paints if paint.colour is None]
     page.pictured = max(pictures, default=0.0) / max(page.width * page.height, 1.0)
@@ -145,7 +154,9 @@ def _look_at(opened: pdfium.PdfPage, index: int) -> Page:
 # ---------------------------------------------------------------- what is painted
 
 
-def _walk(holder: Any, get: Any, count: int, matrix: Matrix, drawn: _Drawn, corner: tuple[float, float], deep: int) -> None:
+def _walk(
+    holder: Any, get: Any, count: int, matrix: Matrix, drawn: _Drawn, corner: tuple[float, float], deep: int
+) -> None:
     for index in range(count):
         drawn.count += 1
         if drawn.count > _MOST_OBJECTS:
@@ -156,9 +167,7 @@ def _walk(holder: Any, get: Any, count: int, matrix: Matrix, drawn: _Drawn, corn
             drawn.texts[ctypes.cast(thing, ctypes.c_void_p).value or 0] = (drawn.count, thing, matrix)
         elif kind == raw.FPDF_PAGEOBJ_PATH:
             _path(thing, matrix, drawn, corner)
-        elif kind == raw.FPDF_PAGEOBJ_IMAGE:
-            drawn.paints.append(_Paint(drawn.count, _bounds(thing, matrix, corner), None))
-        elif kind == raw.FPDF_PAGEOBJ_SHADING:
+        elif kind in (raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_SHADING):
             drawn.paints.append(_Paint(drawn.count, _bounds(thing, matrix, corner), None))
         elif kind == raw.FPDF_PAGEOBJ_FORM and deep < _DEEPEST_FORM:
             inner = _times(_matrix(thing), matrix)
@@ -210,9 +219,7 @@ def _path(thing: Any, matrix: Matrix, drawn: _Drawn, corner: tuple[float, float]
     own = _times(_matrix(thing), matrix)
     for points in _subpaths(thing, count, own):
         box = _boxed(points, corner)
-        straight = all(
-            abs(p[0] - q[0]) < 0.7 or abs(p[1] - q[1]) < 0.7 for p, q in zip(points, points[1:], strict=False)
-        )
+        straight = all(abs(p[0] - q[0]) < 0.7 or abs(p[1] - q[1]) < 0.7 for p, q in pairwise(points))
         if not straight:
             continue
         wide, high = box.x1 - box.x0, box.y1 - box.y0
@@ -221,14 +228,16 @@ def _path(thing: Any, matrix: Matrix, drawn: _Drawn, corner: tuple[float, float]
         _rules(points, box, bool(stroke.value), drawn, corner)
 
 
-def _rules(points: list[tuple[float, float]], box: Box, stroked: bool, drawn: _Drawn, corner: tuple[float, float]) -> None:
+def _rules(
+    points: list[tuple[float, float]], box: Box, stroked: bool, drawn: _Drawn, corner: tuple[float, float]
+) -> None:
     wide, high = box.x1 - box.x0, box.y1 - box.y0
     if high <= _THIN < wide:
         drawn.across.append(Box(box.x0, (box.y0 + box.y1) / 2, box.x1, (box.y0 + box.y1) / 2))
     elif wide <= _THIN < high:
         drawn.down.append(Box((box.x0 + box.x1) / 2, box.y0, (box.x0 + box.x1) / 2, box.y1))
     elif stroked:
-        for p, q in zip(points, points[1:], strict=False):
+        for p, q in pairwise(points):
             side = _boxed([p, q], corner)
             if side.x1 - side.x0 > _THIN:
                 drawn.across.append(side)
@@ -277,7 +286,7 @@ def _glyphs(textpage: Any, page: Page, drawn: _Drawn, corner: tuple[float, float
         code = raw.FPDFText_GetUnicode(handle, index)
         if code in (0, 0xFFFE, 0xFFFF):
             continue
-        text = chr(code) if code < 0x110000 else ""
+        text = "-" if code == 2 else chr(code) if code < 0x110000 else ""  # 2 is pdfium's hyphen at a line's end
         if text in "\r\n":
             hidden.append("\n")
             layer.append("\n")

@@ -10,7 +10,8 @@ from connectors.sync.parse.pdfpage import Box, Glyph, Page, Piece
 _SNAP = 3.0  # lines not farther apart are one
 _MOST_LINES = 3_000
 _MOST_PLACES = 20_000
-_LONGEST_CELL = 160  # characters on average; longer ones are columns of prose
+_LONGEST_CELL = 55  # characters on average, of a table without lines; longer ones are columns of prose
+_LONGEST_FRAMED = 500  # characters on average, of a table with lines; longer ones are framed text
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +115,24 @@ class _Lattice:
                 if place is not None:
                     glyphs.setdefault(cell[place], []).append(glyph)
         texts = {key: flow(each) for key, each in glyphs.items()}
-        rows = [
-            tuple(texts.get(cell[r * self.columns + c], "") for c in range(self.columns)) for r in range(self.rows)
+        rows = [tuple(texts.get(cell[r * self.columns + c], "") for c in range(self.columns)) for r in range(self.rows)]
+        bold = [
+            _is_bold([g for c in range(self.columns) for g in glyphs.get(cell[r * self.columns + c], [])])
+            for r in range(self.rows)
         ]
-        bold = [_is_bold([g for c in range(self.columns) for g in glyphs.get(cell[r * self.columns + c], [])]) for r in range(self.rows)]
         kept = [r for r in range(self.rows) if any(rows[r])]
         used = {column for row in rows for column, text in enumerate(row) if text}
         cells = {cell[r * self.columns + c] for r in range(self.rows) for c in range(self.columns)}
+        if sum(map(len, texts.values())) > _LONGEST_FRAMED * len(texts):
+            return None
         if len(cells) < 2 or len(used) < 2 or len(kept) < 1 or (len(kept) == 1 and len(texts) < 2):
             return None
-        return Found(self.box, tuple(rows[r] for r in kept), _heads([bold[r] for r in kept], [rows[r] for r in kept]), tuple(self.xs))
+        return Found(
+            self.box,
+            tuple(rows[r] for r in kept),
+            _heads([bold[r] for r in kept], [rows[r] for r in kept]),
+            tuple(self.xs),
+        )
 
     def _place(self, x: float, y: float) -> int | None:
         column = next((i for i in range(self.columns) if self.xs[i] - 1 <= x <= self.xs[i + 1]), None)
@@ -245,7 +254,7 @@ def aligned(lines: Sequence[Sequence[Piece]], columns: tuple[float, ...] | None 
     texts = tuple(tuple(flow(cell) for cell in row) for row in rows)
     full = sum(sum(map(bool, row)) >= min(width, 2) for row in texts)
     filled = [cell for row in texts for cell in row if cell]
-    if len(texts) < 3 or full < 0.7 * len(texts) or sum(map(len, filled)) > _LONGEST_CELL / 3 * len(filled):
+    if len(texts) < 3 or full < 0.7 * len(texts) or sum(map(len, filled)) > _LONGEST_CELL * len(filled):
         return None
     box = lines[0][0].box
     for line in lines:

@@ -11,7 +11,7 @@ from connectors.records import Hidden, ParsedRecord
 from connectors.sync.parse.grid import Span, grid
 from connectors.sync.parse.limits import Limits
 from connectors.sync.parse.outline import Item, Outline, squeeze
-from connectors.sync.parse.package import Package
+from connectors.sync.parse.package import Package, said
 from connectors.sync.parse.refusal import Refusal
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -52,9 +52,9 @@ def _slide(package: Package, part: str, outline: Outline) -> str | None:
             if _placeholder(shape) == "body":
                 outline.hide(Hidden.NOTES, _plain(shape))
     for comments in package.related(part, "comments"):
-        outline.hide(Hidden.COMMENT, " ".join(package.xml(comments).itertext()))
+        outline.hide(Hidden.COMMENT, said(package.xml(comments), between=" "))
     if slide.get("show") in ("0", "false"):
-        outline.hide(Hidden.STYLED, " ".join(slide.itertext(_A + "t")))
+        outline.hide(Hidden.STYLED, said(slide, _A + "t", between=" "))
         return None
     tree = slide.find(f"{_P}cSld/{_P}spTree")
     shapes = [] if tree is None else list(_shapes(tree, outline, 0))
@@ -74,7 +74,7 @@ def _shapes(tree: etree._Element, outline: Outline, deep: int) -> Iterator[etree
             continue
         name = shape.find(f".//{_P}cNvPr")
         if name is not None and name.get("hidden") in ("1", "true"):
-            outline.hide(Hidden.STYLED, " ".join(shape.itertext(_A + "t")))
+            outline.hide(Hidden.STYLED, said(shape, _A + "t", between=" "))
         elif shape.tag == _P + "grpSp" and deep < _DEEPEST:
             yield from _shapes(shape, outline, deep + 1)
         elif shape.tag.endswith("}AlternateContent"):
@@ -172,15 +172,19 @@ def _graphic(package: Package, part: str, frame: etree._Element, outline: Outlin
         _chart(package.xml(relation.target), outline)
     ids = frame.find(".//{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds")
     if ids is not None and (relation := relations.get(ids.get(_R + "dm", ""))) and relation.target in package:
-        texts = [_plain(point) for point in package.xml(relation.target).iter("{http://schemas.openxmlformats.org/drawingml/2006/diagram}pt")]
+        texts = [
+            _plain(point)
+            for point in package.xml(relation.target).iter(
+                "{http://schemas.openxmlformats.org/drawingml/2006/diagram}pt"
+            )
+        ]
         outline.items(Item(0, "-", text) for text in texts if text)
 
 
 def _chart(chart: etree._Element, outline: Outline) -> None:
     title = chart.find(f"{_C}chart/{_C}title")
     series = list(chart.iter(_C + "ser"))
-    names = [" ".join(t for t in s.itertext(f"{_C}v") if s.find(_C + "tx") is not None) for s in series]
-    names = []
+    names: list[str] = []
     columns: list[list[str]] = []
     labels: list[str] = []
     for each in series:

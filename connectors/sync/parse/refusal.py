@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 
-class Refusal(Exception):  # noqa: N818 - it is an answer, and the door turns it into Skip
+class Refusal(Exception):
     """This document is hostile, locked, broken or unsupported; the message is the reason an admin sees."""

@@ -117,7 +117,9 @@ class SandboxedParser:
     async def _judged(self, worker: _Worker, answer: bytes) -> ParsedRecord:
         if answer[:1] == b"R":
             try:
-                return await asyncio.to_thread(from_json, answer[1:]) if len(answer) > 1 << 20 else from_json(answer[1:])
+                return (
+                    await asyncio.to_thread(from_json, answer[1:]) if len(answer) > 1 << 20 else from_json(answer[1:])
+                )
             except ValueError as error:
                 await self._drop(worker)
                 raise Skip("could not be read: its reader's answer makes no sense") from error

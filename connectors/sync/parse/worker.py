@@ -43,9 +43,7 @@ def serve(reader: Reader) -> None:
         gc.collect(0)
 
 
-def _answer(
-    reader: Reader, body: bytes, request: dict[str, Any], limits: Limits, tesseract: str | None
-) -> bytes:
+def _answer(reader: Reader, body: bytes, request: dict[str, Any], limits: Limits, tesseract: str | None) -> bytes:
     try:
         return b"R" + to_json(reader(body, request["media_type"], request["name"], limits, tesseract))
     except Refusal as refusal:

@@ -50,7 +50,7 @@ def read(body: bytes, limits: Limits) -> ParsedRecord:
             outline.notice(f"sheet {sheet.title!r} has formulas without stored values; open and save it in Excel")
     for notice in package.notices:
         outline.notice(notice)
-    return outline.record(None, book.properties.title)
+    return outline.record(None, book.properties.title, own_heading=False)
 
 
 def _sheets_with_uncached_formulas(package: Package) -> set[int]:
@@ -87,7 +87,7 @@ def _sheet(sheet: Any, outline: Outline) -> None:
         for x, value in enumerate(row, 1)
         if value and (y in hidden_rows or x in hidden_columns)
     ]
-    if unseen and not _is_filtered(sheet, hidden_rows, hidden_columns):
+    if unseen:
         outline.hide(Hidden.STYLED, "\n".join(unseen))
     seen = [
         [("" if x in hidden_columns else value) for x, value in enumerate(row, 1)]
@@ -96,10 +96,6 @@ def _sheet(sheet: Any, outline: Outline) -> None:
     ]
     for region in _regions(seen):
         _region(region, outline)
-
-
-def _is_filtered(sheet: Any, rows: set[int], columns: set[int]) -> bool:
-    return False
 
 
 def _hidden_columns(sheet: Any) -> set[int]:
@@ -188,7 +184,12 @@ def _split(lines: Sequence[list[str]]) -> Iterator[list[list[str]]]:
 def _region(rows: Grid, outline: Outline) -> None:
     """A title line above a table is its caption; a region of one column is text."""
     caption: list[str] = []
-    while len(rows) > 1 and len(set(filter(None, rows[0]))) == 1 and len(rows[0]) > 1 and len(set(filter(None, rows[1]))) >= 1:
+    while (
+        len(rows) > 1
+        and len(set(filter(None, rows[0]))) == 1
+        and len(rows[0]) > 1
+        and len(set(filter(None, rows[1]))) >= 1
+    ):
         caption.append(next(filter(None, rows[0])))
         rows = rows[1:]
     width = max(sum(1 for cell in row if cell) for row in rows)
