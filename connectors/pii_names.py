@@ -20,8 +20,18 @@ _CUED, _GIVEN, _MODEL = 0.8, 0.7, 0.85
 @cache
 def given_names() -> frozenset[str]:
     """Given names in lower case that are not ordinary words; where they come from is written in the file."""
-    text = resources.files("connectors").joinpath("given_names.json").read_text(encoding="utf-8")
-    return frozenset(json.loads(text)["names"].split())
+    return frozenset(_names()["given"].split()) - _ORDINARY
+
+
+@cache
+def surnames() -> frozenset[str]:
+    """Frequent surnames in lower case that are not ordinary words."""
+    return frozenset(_names()["surnames"].split()) - _ORDINARY
+
+
+def _names() -> dict[str, str]:
+    text = resources.files("connectors").joinpath("names.json").read_text(encoding="utf-8")
+    return dict(json.loads(text))
 
 
 def may_name(sentence: str, not_names: Collection[str] = ()) -> bool:
@@ -37,17 +47,22 @@ def may_name(sentence: str, not_names: Collection[str] = ()) -> bool:
 
 def people(sentence: str, entities: Iterable[tuple[int, int]], not_names: Collection[str] = ()) -> list[Span]:
     """Names of persons in a sentence. `entities`: the stretches that a model takes for persons."""
+    addressed = [Span(start, end, "PERSON", _CUED) for start, end in _addressed(sentence)]
     found = [Span(start, end, "PERSON", _CUED) for start, end in _cued(sentence)]
-    found += [Span(start, end, "PERSON", _GIVEN) for start, end in _with_given_name(sentence)]
+    found += [Span(start, end, "PERSON", _GIVEN) for start, end in _with_known_name(sentence)]
     for start, end in entities:
         start, end = _completed(sentence, *_trimmed(sentence, start, end))
         if start < end and _plausible(sentence, start, end):
             found.append(Span(start, end, "PERSON", _MODEL))
-    return [
-        span
-        for span in found
-        if sentence[span.start : span.end].lower() not in not_names and not _placed(sentence, span)
-    ]
+    found = addressed + [span for span in found if not _placed(sentence, span)]
+    return [span for span in found if sentence[span.start : span.end].lower() not in not_names]
+
+
+def _addressed(sentence: str) -> Iterator[tuple[int, int]]:
+    """Names behind a form of address, whatever else the words may mean: `Ms. Austin`, `Dr. White`."""
+    for title in _FORM_OF_ADDRESS.finditer(sentence):
+        if run := _run(sentence, title.end(), anything=True):
+            yield run
 
 
 def _cued(sentence: str) -> Iterator[tuple[int, int]]:
@@ -67,23 +82,28 @@ def _cued(sentence: str) -> Iterator[tuple[int, int]]:
             yield run
 
 
-def _with_given_name(sentence: str) -> Iterator[tuple[int, int]]:
-    names = given_names()
+def _with_known_name(sentence: str) -> Iterator[tuple[int, int]]:
     for word in _WORD.finditer(sentence):
-        if word.group()[0].isupper() and _bare(word.group()) in names and not word.group().isupper():
+        known = word.group()[0].isupper() and _bare(word.group()) in given_names() and not word.group().isupper()
+        if known and not _PLACE_WORD.search(sentence, max(0, word.start() - 8), word.start()):
             yield _trimmed(sentence, *(_run(sentence, word.start()) or word.span()))
-    if not any(character.isupper() for character in sentence[1:]):
-        for listed in _LOWER_LIST.finditer(sentence):
-            words = list(_WORD.finditer(sentence, *listed.span()))
-            if 2 * sum(word.group() in names for word in words) > len(words):
-                yield from (word.span() for word in words if word.group() not in {"and", "or"})
-    for listed in _LIST.finditer(sentence):
+    if alone := _ALONE.fullmatch(sentence):
+        parts = [_bare(part) for part in alone.group("name").split()]
+        if parts[0] in given_names() and (parts[-1] in surnames() or sentence[alone.start("name")].isupper()):
+            yield alone.span("name")
+    if (subject := _SUBJECT.match(sentence)) and _PRONOUN.search(sentence, subject.end()):
+        if subject.group("name").lower() not in _ORDINARY and not _code(subject.group("name")):
+            yield subject.span("name")
+    lower = not any(character.isupper() for character in sentence[1:])
+    for listed in _LOWER_LIST.finditer(sentence) if lower else _LIST.finditer(sentence):
         words = [word for word in _WORD.finditer(sentence, *listed.span()) if word.group() not in {"and", "or"}]
-        if 5 * sum(_bare(word.group()) in names for word in words) >= 2 * len(words):
-            yield from (word.span() for word in words)
+        bare = [_bare(word.group()) for word in words]
+        familiar = [text in given_names() or (text in surnames() and not lower) for text in bare]
+        if 2 * sum(familiar) >= len(words) and not any(_code(word.group()) for word in words):
+            yield from (word.span() for word, text in zip(words, bare, strict=True) if text not in _ORDINARY)
 
 
-def _run(sentence: str, start: int) -> tuple[int, int] | None:
+def _run(sentence: str, start: int, anything: bool = False) -> tuple[int, int] | None:
     """The run of capitalised words, initials and particles from `start` on, if it can be a name."""
     end = None
     at = start
@@ -92,7 +112,8 @@ def _run(sentence: str, start: int) -> tuple[int, int] | None:
         if not word:
             break
         text = word.group("word")
-        if text[0].isupper() and _bare(text) not in _ORDINARY and not _code(text):
+        first = anything and end is None
+        if (text[0].isupper() or first) and (first or _bare(text) not in _ORDINARY) and not _code(text):
             end = word.end("word")
         elif text not in _PARTICLES or end is None:
             break
@@ -126,6 +147,8 @@ def _trimmed(sentence: str, start: int, end: int) -> tuple[int, int]:
     text = sentence[start:end]
     text = re.sub(r"(?:['’]s?|[\s.,;:!?()\"“”*_\[\]|>-])+$", "", text) if not re.search(r"\b[A-Z]\.$", text) else text
     lead = len(text) - len(text.lstrip(" \t\"'“(*_[|>#-"))
+    if (low := _LOWER_LEAD.match(text, lead)) and any(character.isupper() for character in text[low.end() :]):
+        lead = low.end()
     return start + lead, max(start + lead, start + len(text))
 
 
@@ -174,14 +197,23 @@ _NEXT = re.compile(r"(?P<word>[^\W\d_](?:[\w'’-]{0,40}[^\W_])?\.?)(?P<gap>[ ]?
 _PARTICLES = frozenset(
     "de da do dos del della di du van von der den ten ter bin ibn al el la le af av zu y e a".split()
 )
+_LOWER_LEAD = re.compile(r"(?:[^\W\d_A-Z][\w'’-]* )+")
+_PLACE_WORD = re.compile(
+    r"\b(?:los|las|san|santa|saint|st\.?|new|port|fort|lake|mount|mt\.?|el|north|south|east|west) $", re.IGNORECASE
+)
+_ALONE = re.compile(r"[\s*#>-]{0,8}(?P<name>[^\W\d_][\w'’-]{1,30}(?: [^\W\d_]\.?)?(?: [\w'’-]{2,30}){1,3})[\s,*]{0,4}")
+_SUBJECT = re.compile(r"(?P<name>[^\W\d_a-z][\w'’-]{2,30}) (?:is|was|has|had|will|can)\b")
+_PRONOUN = re.compile(r"\b(?:he|she|him|her|his)\b")
+_FORM_OF_ADDRESS = re.compile(
+    r"\b(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Professor|Herr|Frau|Mme|Mlle|mr|mrs|ms|dr)\b\.? (?=[^\W\d_][\w'’-]{2})"
+)
 _BEFORE = re.compile(r"(?P<word>\b[^\W\d_a-z][\w'’-]{1,40}) (?:[A-Z]\.? ){0,2}$")
 _TITLE = re.compile(
     r"(?:(?:mr|mrs|ms|miss|mx|dr|prof|professor|sir|dame|madam|herr|frau|mme|mlle|sr|sra|hon|rev|capt|sgt|lt|col|gen)\b\.?\s+)+",
     re.IGNORECASE,
 )
 _CUE = re.compile(
-    r"(?:\b(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Professor|Herr|Frau|Mme|Mlle|mr|mrs|ms|dr)\b\.? "
-    r"|\b(?:[Nn]ames? (?:is|was|are)|(?:first|last|full|given|family|sur)[ -]?names?(?: is)?\s?[:?]|[Nn]ame\s?:|[Nn]amed (?:him|her|them)"
+    r"(?:\b(?:[Nn]ames? (?:is|was|are)|(?:first|last|full|given|family|sur)[ -]?names?(?: is)?\s?[:?]|[Nn]ame\s?:|[Nn]amed (?:him|her|them)"
     r"|was called|is called|(?:Dear|Hi|Hello|Hey)\b,?)\s{1,8}"
     r"|\b(?:Patient|Employee|Manager|Owner|Author|Contact|Supervisor|Requester|Approver|Attn|Assignee|Reporter|Claimant|Insured|Signed|Name"
     r"|(?:[A-Z]\w{2,12} |\b)(?:[Bb]y)): {1,4}"
@@ -201,14 +233,14 @@ _DEED = re.compile(
     r"|asked|flew|lives? (?:in|on|at)|works? (?:for|at|in)|joined|retired|resigned|(?:will be|was|is) (?:talking|speaking|presenting))\b"
 )
 _LIST = re.compile(
-    r"(?<![\w'’-])[^\W\d_a-z][\w'’-]{1,30}(?:, [^\W\d_a-z][\w'’-]{1,30}){1,12},?(?: (?:and|or) [^\W\d_a-z][\w'’-]{1,30})?"
+    r"(?<![\w'’-])[^\W\d_a-z][\w'’-]{1,30}(?:, [^\W\d_a-z][\w'’-]{1,30}){0,12},?(?: (?:and|or|&) [^\W\d_a-z][\w'’-]{1,30})?"
 )
 _LOWER_LIST = re.compile(
     r"\b[^\W\d_A-Z][\w'’-]{1,30}(?:, [^\W\d_A-Z][\w'’-]{1,30}){2,12},?(?: (?:and|or) [^\W\d_A-Z][\w'’-]{1,30})?"
 )
 _STREET = re.compile(
     r"\b(?:street|st|road|rd|ave|avenue|apt|suite|box|lane|drive|blvd|boulevard|strasse|straße|gade|vej|rue|via|viale|vicolo|rua|calle|plaza|square"
-    r"|building|bldg|tower|room|hall|airport|hospital|university|college|school|inc|llc|ltd|gmbh|corp|corporation|group|foundation|act|plan|awards?)\b\.?",
+    r"|building|bldg|tower|room|hall|airport|turnpike|str|court|way|terrace|incorporated|company|hospital|university|college|school|inc|llc|ltd|gmbh|corp|corporation|group|foundation|act|plan|awards?)\b\.?",
     re.IGNORECASE,
 )
 _NUMBER_BEFORE = re.compile(r"\d[\w/]{0,3},? $")
