@@ -45,6 +45,11 @@ def words_of(text: str) -> list[str]:
     return _stems(found)
 
 
+def passage_words(header: str, text: str) -> list[str]:
+    """The stems a passage is found by; those of its header, which names what it is about, count twice."""
+    return words_of(f"{header}\n{header}\n{text}")
+
+
 def question_words(text: str) -> list[str]:
     """The distinct stems that a question is searched by."""
     found = _WORD.findall(unicodedata.normalize("NFKC", text[:20_000]).casefold())

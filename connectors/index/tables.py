@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from connectors.index.lexical import words_of
+from connectors.index.lexical import passage_words
 from connectors.records import Candidate, Chunk, Entry, Form, Passage, Ranks
 from policies.clearance import Sealed
 from policies.facts import Trust
@@ -64,7 +64,7 @@ CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (body, tokenize = 'ascii');
 CREATE VIRTUAL TABLE IF NOT EXISTS occurrences USING fts5vocab (words, instance);
 INSERT OR IGNORE INTO clock VALUES (1, 0, 0);
 """
-# words_of() has settled the words already, and joins them by spaces: the `ascii` tokenizer splits at nothing else in
+# `lexical` has settled the words already, and joins them by spaces: the `ascii` tokenizer splits at nothing else in
 # them, while unicode61 would cut some again and then hold other words than a question asks for.
 
 FACTS = "row, scope, effective_from, effective_to, superseded, trust, words, uuid"
@@ -113,7 +113,7 @@ def remove(db: sqlite3.Connection, rows: Sequence[int], stamp: int) -> None:
 def add(db: sqlite3.Connection, entry: Entry, stamp: int) -> None:
     """Write one entry into every table, inside the caller's transaction."""
     chunk, kept = entry.chunk, entry.chunk.attributes
-    words = words_of(f"{chunk.header}\n{chunk.text}")
+    words = passage_words(chunk.header, chunk.text)
     cursor = db.execute(
         "INSERT INTO entries (stamp, scope, effective_from, effective_to, superseded, trust, words, uuid, digest,"
         " ordinal, source, key, version, section, parent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -1,0 +1,1 @@
+"""Golden sets, metrics and reports: how good the answers are, in numbers."""
