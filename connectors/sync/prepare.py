@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from connectors.errors import Skip, Stop, Transient
 from connectors.ports import Detector, Embedder, Index, Parser
-from connectors.records import Entry, SourceDocument, Vector
+from connectors.records import Entry, SourceDocument
 from connectors.sync.admit import Admitted, judge, refusal, without_secrets
 from connectors.sync.chunk import chunk, title_of
 from connectors.sync.embed import embed
 from policies.facts import Trust
 from policies.names import ScopeId
+
+if TYPE_CHECKING:
+    from connectors.records import Vector
 
 CUTTING = "chunk/1"  # raised when passages are cut differently, so that every document is cut again
 MOST_PASSAGES = 20_000  # of one document
