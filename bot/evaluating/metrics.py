@@ -1,57 +1,42 @@
 """How good a ranking is, against what somebody judged relevant. Pure arithmetic.
 
-A ranking is a sequence of names, best first; a name that is repeated counts where it stands first. Judgements are grades
-above 0 for what is relevant; what is not named is not relevant. Nothing relevant: there is nothing to measure, and the
-measure is None.
+A ranking is a sequence of names, best first; a repeated name counts where it stands first. What is relevant has a
+grade above 0; what is not named is not relevant. Where nothing is relevant there is nothing to measure: ValueError.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from math import log2
-from statistics import fmean
 from typing import TypeVar
 
 Name = TypeVar("Name", bound=Hashable)
 
 
-def recall_at(k: int, ranking: Sequence[Name], grades: Mapping[Name, float]) -> float | None:
+def recall(ranking: Sequence[Name], grades: Mapping[Name, float], k: int) -> float:
     """The share of the relevant that is among the first `k`."""
     relevant = _relevant(grades)
-    if not relevant:
-        return None
     return len(relevant & set(_first(k, ranking))) / len(relevant)
 
 
-def precision_at(k: int, ranking: Sequence[Name], grades: Mapping[Name, float]) -> float | None:
+def precision(ranking: Sequence[Name], grades: Mapping[Name, float], k: int) -> float:
     """The share of the first `k` places that holds something relevant; empty places count as misses."""
+    return len(_relevant(grades) & set(_first(k, ranking))) / k
+
+
+def reciprocal_rank(ranking: Sequence[Name], grades: Mapping[Name, float], k: int | None = None) -> float:
+    """One over the place, counted from 1, of the first relevant (among the first `k`); 0 where there is none."""
     relevant = _relevant(grades)
-    if not relevant:
-        return None
-    return len(relevant & set(_first(k, ranking))) / k
+    places = enumerate(_first(k or max(1, len(ranking)), ranking), 1)
+    return next((1 / place for place, name in places if name in relevant), 0.0)
 
 
-def reciprocal_rank_at(k: int, ranking: Sequence[Name], grades: Mapping[Name, float]) -> float | None:
-    """One over the place, counted from 1, of the first relevant among the first `k`; 0 where there is none."""
-    relevant = _relevant(grades)
-    if not relevant:
-        return None
-    return next((1 / place for place, name in enumerate(_first(k, ranking), 1) if name in relevant), 0.0)
-
-
-def ndcg_at(k: int, ranking: Sequence[Name], grades: Mapping[Name, float]) -> float | None:
+def ndcg(ranking: Sequence[Name], grades: Mapping[Name, float], k: int) -> float:
     """Discounted gain of the first `k` over that of the best possible order: grades as gains, log2(place + 1) as
     discount (Järvelin and Kekäläinen 2002, as trec_eval and BEIR compute it)."""
-    if not _relevant(grades):
-        return None
+    _relevant(grades)
     gained = _discounted([max(0.0, grades.get(name, 0.0)) for name in _first(k, ranking)])
     return gained / _discounted(sorted((grade for grade in grades.values() if grade > 0), reverse=True)[:k])
-
-
-def mean(values: Sequence[float | None]) -> float | None:
-    """The mean of what could be measured; None where nothing could."""
-    measured = [value for value in values if value is not None]
-    return fmean(measured) if measured else None
 
 
 def _first(k: int, ranking: Sequence[Name]) -> list[Name]:
@@ -61,7 +46,10 @@ def _first(k: int, ranking: Sequence[Name]) -> list[Name]:
 
 
 def _relevant(grades: Mapping[Name, float]) -> set[Name]:
-    return {name for name, grade in grades.items() if grade > 0}
+    relevant = {name for name, grade in grades.items() if grade > 0}
+    if not relevant:
+        raise ValueError("nothing is judged relevant, so there is nothing to measure")
+    return relevant
 
 
 def _discounted(gains: Sequence[float]) -> float:
