@@ -245,6 +245,8 @@ class _Numbered(Canvas):  # type: ignore[misc]  # the library has no types
 def _pdf(manuscript: Manuscript) -> bytes:
     styles = getSampleStyleSheet()
     body = ParagraphStyle("body", parent=styles["BodyText"], fontSize=10, leading=14, spaceAfter=6)
+    for level in (2, 3):
+        styles[f"Heading{level}"].keepWithNext = 1
     flow: list[Any] = [Flow(escape(manuscript.title), styles["Title"])]
     for piece in manuscript.pieces:
         match piece:
@@ -278,8 +280,8 @@ def _pdf_table(grid: Grid) -> Any:
     texts = [
         [Flow(escape(text), head if row < grid.head else cell) for text in cells] for row, cells in enumerate(grid.rows)
     ]
-    widest = [max(len(row[column]) for row in grid.rows) for column in range(len(grid.rows[0]))]
-    widths = [(LETTER[0] - 44 * mm) * max(count, 8) / sum(max(count, 8) for count in widest) for count in widest]
+    shares = [_share([row[column] for row in grid.rows]) for column in range(len(grid.rows[0]))]
+    widths = [(LETTER[0] - 44 * mm) * share / sum(shares) for share in shares]
     style: list[tuple[Any, ...]] = [
         ("GRID", (0, 0), (-1, -1), 0.5, colors.grey),
         ("BACKGROUND", (0, 0), (-1, grid.head - 1), colors.HexColor("#dde6ee")),
@@ -287,6 +289,12 @@ def _pdf_table(grid: Grid) -> Any:
     ]
     style += [("SPAN", (joined.left, joined.top), (joined.right, joined.bottom)) for joined in grid.joined]
     return Table(texts, colWidths=widths, repeatRows=grid.head, style=style)
+
+
+def _share(column: list[str]) -> int:
+    """How much of the width a column wants: enough for its longest word, more for longer texts up to a bound."""
+    longest_word = max(len(word) for text in column for word in [*text.split(), ""])
+    return max(longest_word + 5, min(max(len(text) for text in column), 40))
 
 
 def _saved(save: Callable[[Any], Any]) -> bytes:
