@@ -136,9 +136,8 @@ async def main() -> None:
         tables = [table for _, table, _ in scores if table is not None]
         mean = f"{sum(tables) / len(tables):6.3f}" if tables else "     -"
         times = sorted(spent for _, _, spent in scores)
-        print(
-            f"{sum(s for s, _, _ in scores) / len(scores):6.3f} {mean} {times[len(times) // 2]:9.1f}  {group} ({len(scores)})"
-        )
+        words_mean = sum(score for score, _, _ in scores) / len(scores)
+        print(f"{words_mean:6.3f} {mean} {times[len(times) // 2]:9.1f}  {group} ({len(scores)})")
 
 
 if __name__ == "__main__":

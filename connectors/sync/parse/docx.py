@@ -380,11 +380,22 @@ def _formula(element: etree._Element) -> str:
                 told.append(f"{inside.get('e', '')}_{{{inside.get('sub', '')}}}")
             case "sSubSup":
                 told.append(f"{inside.get('e', '')}_{{{inside.get('sub', '')}}}^{{{inside.get('sup', '')}}}")
+            case "d":
+                told.append(f"{_sign(child, 'begChr', '(')}{_formula(child)}{_sign(child, 'endChr', ')')}")
+            case "nary":
+                sign = _sign(child, "chr", "∫")
+                told.append(f"{sign}_{{{inside.get('sub', '')}}}^{{{inside.get('sup', '')}}} {inside.get('e', '')}")
             case "rad":
                 told.append(f"√({inside.get('e', '')})")
             case _:
                 told.append(_formula(child))
     return "".join(told)
+
+
+def _sign(element: etree._Element, name: str, usual: str) -> str:
+    """A bracket or operator that a formula's properties name."""
+    sign = next(element.iter(_M + name), None)
+    return usual if sign is None else sign.get(_M + "val", "")
 
 
 def _all_code(paragraph: etree._Element) -> bool:

@@ -89,15 +89,9 @@ def read(body: bytes, media_type: str, name: str, limits: Limits, tesseract: str
         raise Refusal("is empty")
     form = recognise(body, media_type, name)
     module = import_module(f"connectors.sync.parse.{form.value}")
-    record: ParsedRecord
-    if form is Format.PDF:
-        record = module.read(body, limits, tesseract)
-    else:
-        record = module.read(body, limits)
-    if not record.blocks and not record.title:
-        raise Refusal("holds no text" + "".join(f"; {notice}" for notice in record.notices[:3]))
-    if not record.blocks and record.notices:
-        raise Refusal("holds no text; " + "; ".join(record.notices[:3]))
+    record: ParsedRecord = module.read(body, limits, *((tesseract,) if form is Format.PDF else ()))
+    if not record.blocks:
+        raise Refusal("; ".join(["holds no text", *record.notices[:3]]))
     return record
 
 

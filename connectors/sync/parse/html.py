@@ -24,14 +24,15 @@ _DROPPED = {
     "math", "canvas", "audio", "video", "nav", "footer", "select", "datalist", "button", "input", "textarea", "map",
     "frameset", "applet", "dialog",
 }  # fmt: skip
-_FURNITURE = {"navigation", "banner", "contentinfo", "search", "menu"}
+_FURNITURE = {"navigation", "banner", "contentinfo", "search"}
+_LONGEST_CELL = 400  # characters; longer ones with structure inside are laid out, not tabled
 _INLINE = {
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins",
     "kbd", "label", "mark", "q", "rp", "rt", "ruby", "s", "samp", "small", "span", "strike", "strong", "sub", "sup",
     "time", "tt", "u", "var", "wbr", "img", "br", "nobr", "input", "blink", "meter", "output", "progress",
 }  # fmt: skip
 _HEADING = re.compile(r"^h([1-6])$")
-_MEDIA_ALONE = {"img", "wbr"}
+_TALLEST_HEAD = 3  # rows; a taller cell labels the rows beside it
 _SCREEN_READER = {"sr-only", "visually-hidden", "screen-reader-text", "visuallyhidden", "screenreader-only"}
 
 
@@ -158,6 +159,8 @@ class _Walk:
                     self._outline.hide(Hidden.STYLED, "".join(_texts(child)))
                 elif child.tag in ("ul", "ol"):
                     self._gather(child, inner, depth + 1, items, after)
+                elif child.tag == "dl":
+                    self._define(child, inner, depth + 1, items)
                 elif child.tag in ("table", "pre"):
                     after.append(child)
                 elif child.tag in _INLINE and not _holds_block(child):
@@ -171,21 +174,33 @@ class _Walk:
 
     def _definitions(self, element: etree._Element, look: Look) -> None:
         items: list[Item] = []
-        term = ""
-        for child in element.iter("dt", "dd"):
-            text = squeeze(self._inside(child, self._look(child, look)))
-            if child.tag == "dt":
-                if term:
-                    items.append(Item(0, "-", term))
-                term = text
-            elif term:
-                items.append(Item(0, "-", f"{term}: {text}"))
-                term = ""
-            else:
-                items.append(Item(1 if items else 0, "-", text))
-        if term:
-            items.append(Item(0, "-", term))
+        self._define(element, look, 0, items)
         self._outline.items(items)
+
+    def _define(self, element: etree._Element, look: Look, depth: int, items: list[Item]) -> None:
+        """Each term with its first definition; further ones and nested lists below it."""
+        term = False
+        for child in element:
+            if not isinstance(child.tag, str) or self._is_dropped(child):
+                continue
+            inner = self._look(child, look)
+            if inner.hidden:
+                self._outline.hide(Hidden.STYLED, "".join(_texts(child)))
+            elif child.tag == "div":
+                self._define(child, inner, depth, items)
+            elif child.tag == "dt":
+                items.append(Item(depth, "-", self._inside(child, inner)))
+                term = True
+            else:
+                behind: list[Item] = []
+                after: list[etree._Element] = []
+                text = squeeze(self._item(child, inner, depth, behind, after))
+                if term and text:
+                    items[-1] = Item(depth, "-", f"{squeeze(items[-1].text)}: {text}")
+                elif text:
+                    items.append(Item(depth + 1 if items else depth, "-", text))
+                items += behind
+                term = False
 
     # ------------------------------------------------------------ tables
 
@@ -193,7 +208,7 @@ class _Walk:
         rows = [row for row in element.iter("tr") if _nearest_table(row) is element]
         caption = element.find("caption")
         told = "" if caption is None else self._inside(caption, self._look(caption, look))
-        if _is_layout(rows):
+        if _is_layout(element, rows):
             self._outline.text(told)
             for row in rows:
                 for cell in row:
@@ -311,6 +326,8 @@ def _is_head(row: etree._Element) -> bool:
     cells = [cell for cell in row if cell.tag in ("td", "th")]
     parent = row.getparent()
     inside = parent is not None and parent.tag == "thead"
+    if any(_integer(cell.get("rowspan"), 1) > _TALLEST_HEAD for cell in cells):
+        return False
     return bool(cells) and (inside or all(cell.tag == "th" for cell in cells))
 
 
@@ -319,18 +336,19 @@ def _first_is_head(row: etree._Element) -> bool:
     return len(cells) > 1 and cells[0].tag == "th" and all(cell.tag == "td" for cell in cells[1:])
 
 
-def _is_layout(rows: list[etree._Element]) -> bool:
-    """A table that only places things: a single cell a row, or other tables and headings inside."""
-    if not rows:
+def _is_layout(table: etree._Element, rows: list[etree._Element]) -> bool:
+    """A table that only places things: one cell, or one column or long cells with tables or headings inside."""
+    cells = [cell for row in rows for cell in row if cell.tag in ("td", "th")]
+    if table.get("role") in ("presentation", "none") or len(cells) <= 1:
         return True
-    cells = [sum(1 for cell in row if cell.tag in ("td", "th")) for row in rows]
-    if max(cells) <= 1 and len(rows) == 1:
-        return True
-    return any(
+    structured = any(
         isinstance(inner.tag, str) and (inner.tag == "table" or _HEADING.match(inner.tag))
         for row in rows
         for inner in row.iterdescendants()
     )
+    wide = max(sum(1 for cell in row if cell.tag in ("td", "th")) for row in rows)
+    longest = max(sum(len(text.strip()) for text in _texts(cell)) for cell in cells)
+    return structured and (wide <= 1 or longest > _LONGEST_CELL)
 
 
 def _integer(value: str | None, default: int) -> int:

@@ -49,7 +49,7 @@ def visible(text: str) -> Visible:
             return run
         if run in ("\x0b", "\x0c"):
             return "\n"
-        if _is_emoji_glue(run, before, after):
+        if _is_emoji_glue(run, before):
             return ""
         counts.update(run)
         payloads.extend(_payloads(run))
@@ -63,10 +63,10 @@ def _within(character: str, ranges: tuple[tuple[int, int], ...]) -> bool:
     return bool(character) and any(low <= ord(character) <= high for low, high in ranges)
 
 
-def _is_emoji_glue(run: str, before: str, after: str) -> bool:
+def _is_emoji_glue(run: str, before: str) -> bool:
     if run in ("\u200d", "\ufe0f\u200d", "\ufe0e"):
         return _within(before, _EMOJI)
-    return before == _BLACK_FLAG and len(run) <= 7 and run[-1] == "\U000e007f" and not after.isascii()
+    return before == _BLACK_FLAG and len(run) <= 7 and run[-1] == "\U000e007f"
 
 
 def _payloads(run: str) -> list[str]:

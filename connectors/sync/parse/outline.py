@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from connectors.records import Block, Form, Hidden, ParsedRecord, Removal, Table
@@ -39,6 +39,7 @@ class _Heading:
     text: str
     block: int  # how many blocks came before it
     page: int | None
+    stands_alone: bool = True  # worth keeping when nothing follows under it
 
 
 def squeeze(text: str) -> str:
@@ -61,15 +62,16 @@ class Outline:
         self._invisible: Counter[str] = Counter()
         self._characters = 0
 
-    def heading(self, level: int, text: str) -> None:
-        """A heading, 1 the outermost; what follows stands under it."""
+    def heading(self, level: int, text: str, *, stands_alone: bool = True) -> None:
+        """A heading, 1 the outermost; what follows stands under it. One with nothing under it becomes text of its own,
+        unless it only names a place, such as a sheet."""
         text = self.seen(text).replace("\n", " ")
         if not text:
             return
         if len(text) > _LONGEST_HEADING:  # a paragraph in the wrong style
             self.text(text)
             return
-        self._headings.append(_Heading(level, text, len(self._blocks), self.page))
+        self._headings.append(_Heading(level, text, len(self._blocks), self.page, stands_alone))
 
     def text(self, text: str) -> None:
         """A paragraph; single line breaks in it are kept."""
@@ -151,9 +153,7 @@ class Outline:
         own = self._own_heading() if own_heading else None
         chosen = self.seen(title or "") or (own.text if own else "") or self.seen(fallback_title or "")
         paths = self._paths(own)
-        blocks = tuple(
-            replace(block, heading_path=paths[under]) for block, under in zip(self._blocks, self._under, strict=True)
-        )
+        blocks = tuple(self._under_headings(own, paths))
         removals = list(self._removals)
         if self._invisible:
             counted = ", ".join(f"U+{ord(c):04X} x{n}" for c, n in sorted(self._invisible.items()))
@@ -196,6 +196,22 @@ class Outline:
         first, rest = self._headings[0], self._headings[1:]
         alone = first.level == 1 and all(other.level > first.level for other in rest)
         return first if alone and first.block <= 3 else None
+
+    def _under_headings(self, own: _Heading | None, paths: list[tuple[str, ...]]) -> Iterator[Block]:
+        """The blocks under their paths, and headings that nothing follows as text, so that they are found."""
+        place = 0
+        for count, heading in enumerate([*self._headings, None]):
+            while place < len(self._blocks) and self._under[place] == count:
+                yield replace(self._blocks[place], heading_path=paths[count])
+                place += 1
+            if heading is None or not heading.stands_alone:
+                continue
+            if heading is own and (self._blocks or len(self._headings) > 1):
+                continue
+            after = self._headings[count + 1] if count + 1 < len(self._headings) else None
+            bare = place == len(self._blocks) or self._under[place] != count + 1
+            if bare and (after is None or after.level <= heading.level):
+                yield Block(Form.TEXT, paths[count + 1], heading.text, page=heading.page)
 
     def _paths(self, own: _Heading | None) -> list[tuple[str, ...]]:
         """The heading path after each number of headings."""

@@ -31,7 +31,9 @@ _SECTION = re.compile(
 _ENDS = re.compile(r"[.!?:;]['\"”’)]*$")
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _FILE_NAME = re.compile(
-    r"^(?:microsoft (?:word|powerpoint|excel)\b.*|untitled.*|.*\.(?:docx?|pptx?|xlsx?|pdf|indd|tex|dvi))$", re.I
+    r"^(?:microsoft (?:word|powerpoint|excel)\b.*|powerpoint presentation|word document|untitled.*"
+    r"|.*\.(?:docx?|pptx?|xlsx?|pdf|indd|tex|dvi))$",
+    re.I,
 )
 _SCAN = 0.3  # the share of the page that a picture covers on a scan
 
@@ -228,9 +230,18 @@ def _gutter(pieces: list[Piece]) -> float | None:
         if crossing > 0.2 * len(pieces):
             continue
         left, right = [p for p in pieces if p.box.x1 <= x], [p for p in pieces if p.box.x0 >= x]
-        if _is_prose(left) and _is_prose(right) and (best is None or crossing < best[0]):
+        fit = (_is_prose(left) and _is_prose(right)) or (not crossing and _are_apart(left, right))
+        if fit and (best is None or crossing < best[0]):
             best = (crossing, x)
     return best[1] if best else None
+
+
+def _are_apart(left: list[Piece], right: list[Piece]) -> bool:
+    """Two columns that keep to no common rows, as those of a table would."""
+    if min(len(left), len(right)) < 10 or max(p.box.x1 for p in left) + 8 > min(p.box.x0 for p in right):
+        return False
+    beside = sum(any(abs(p.middle - q.middle) < 0.25 * p.size for q in right) for p in left)
+    return beside < 0.5 * len(left)
 
 
 def _is_prose(pieces: list[Piece]) -> bool:
@@ -507,9 +518,8 @@ class _Writer:
 def _marker(line: _Line) -> tuple[str, str] | None:
     """A list item's marker and the rest of its line."""
     text = line.text.strip()
-    if match := _BULLET.match(text):
-        if match.group(1) != "o" or len(line.pieces) > 1:
-            return ("-", match.group(2)) if match.group(2) or len(line.pieces) == 1 else None
+    if (match := _BULLET.match(text)) and (match.group(1) != "o" or len(line.pieces) > 1):
+        return ("-", match.group(2)) if match.group(2) or len(line.pieces) == 1 else None
     if match := _ORDINAL.match(text):
         return match.group(1), match.group(2)
     return None

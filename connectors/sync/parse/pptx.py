@@ -60,7 +60,7 @@ def _slide(package: Package, part: str, outline: Outline) -> str | None:
     shapes = [] if tree is None else list(_shapes(tree, outline, 0))
     titled = next((s for s in shapes if _placeholder(s) in _TITLES and _plain(s)), None)
     title = None if titled is None else squeeze(_seen(titled, outline).replace("\n", " "))
-    outline.heading(1, title or f"Slide {outline.page}")
+    outline.heading(1, title or f"Slide {outline.page}", stands_alone=title is not None)
     for shape in shapes:
         if shape is not titled:
             _shape(package, part, shape, outline)
@@ -200,8 +200,9 @@ def _chart(chart: etree._Element, outline: Outline) -> None:
         columns.append(_points(values))
     height = max([len(labels), *(len(column) for column in columns)], default=0)
     rows = [["", *names]]
-    for y in range(height):
-        rows.append([labels[y] if y < len(labels) else "", *(c[y] if y < len(c) else "" for c in columns)])
+    rows += [
+        [labels[y] if y < len(labels) else "", *(c[y] if y < len(c) else "" for c in columns)] for y in range(height)
+    ]
     if columns:
         outline.table(rows, 1, "" if title is None else " ".join(t.text or "" for t in title.iter(_A + "t")))
 

@@ -22,7 +22,7 @@ Colour = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How text looks at one place: its colour, what is behind it (None: a picture or gradient), whether it is hidden."""
+    """How text looks at one place: its colour, what is behind it (None: a picture or gradient), if it is hidden."""
 
     colour: Colour = (0, 0, 0)
     behind: Colour | None = (255, 255, 255)

@@ -31,6 +31,8 @@ def serve(reader: Reader) -> None:
     for stream in (0, 1, 2):  # what a library prints must not reach the answers
         os.dup2(nowhere, stream)
     settings = json.loads(_receive(requests) or b"{}")
+    # Optional to openpyxl and pdfium, slow to import, and a third of the memory: the worker does without.
+    sys.modules["numpy"] = None  # type: ignore[assignment]
     limits = Limits.from_json(settings["limits"])
     _send(answers, json.dumps({"locks": confine(limits)}).encode())
     while (head := _receive(requests)) is not None:

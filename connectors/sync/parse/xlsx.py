@@ -44,7 +44,7 @@ def read(body: bytes, limits: Limits) -> ParsedRecord:
         if sheet.sheet_state != "visible":
             outline.hide(Hidden.STYLED, "\n".join(" ".join(filter(None, row)) for row in _values(sheet)))
             continue
-        outline.heading(1, sheet.title)
+        outline.heading(1, sheet.title, stands_alone=False)
         _sheet(sheet, outline)
         if page in formulas:
             outline.notice(f"sheet {sheet.title!r} has formulas without stored values; open and save it in Excel")
