@@ -115,17 +115,18 @@ def who(document: str, as_json: bool) -> None:
 
 async def _ask(app: App, request: Json) -> dict[str, Any]:
     from bot.answering.ask import ask as answer
+    from bot.answering.outcome import to_json
 
-    return (await answer(_question(app, request), app.doors)).to_json()
+    return to_json(await answer(_question(app, request), app.doors))
 
 
 async def _search(app: App, request: Json) -> dict[str, Any]:
-    from bot.answering.ask import search as find
+    from bot.answering.search import search as find
 
     limit = request.get("limit") or 10
     if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= 100:
         raise Unusable("'limit' must be a number from 1 to 100")
-    return (await find(_question(app, request), app.doors, limit)).to_json()
+    return (await find(_question(app, request), limit, app.doors)).to_json()
 
 
 async def _why(app: App, request: Json) -> dict[str, Any]:

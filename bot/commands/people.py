@@ -9,9 +9,11 @@ import click
 
 from bot import screen
 from bot.commands.running import as_json, run
+from bot.errors import Unusable
 
 if TYPE_CHECKING:
     from bot.wiring import App
+    from connectors.ports import PersonRecord
 
 
 @click.group()
@@ -23,10 +25,13 @@ def person() -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @as_json
 def import_(file: Path, as_json: bool) -> None:
-    """Load people, groups and places from FILE, a directory.toml; it replaces what was loaded before."""
+    """Load people, groups and places from FILE, a directory.toml; whom it lists no more is gone."""
 
     async def work(app: App) -> dict[str, Any]:
-        return await app.import_directory(file)
+        from bot.keeping import import_directory
+
+        loaded = await import_directory(app.keeping, file)
+        return {"people": loaded.people, "groups": loaded.groups, "places": loaded.places}
 
     done = run(work)
     if as_json:
@@ -38,12 +43,10 @@ def import_(file: Path, as_json: bool) -> None:
 @person.command("list")
 @as_json
 def list_(as_json: bool) -> None:
-    """List the people of the directory."""
+    """List the people of the directory, their groups and their accounts elsewhere."""
 
     async def work(app: App) -> list[dict[str, Any]]:
-        from bot.people import listed
-
-        return await listed(app.ledger)
+        return [_written(record) for record in await app.people.list()]
 
     people = run(work)
     if as_json:
@@ -51,10 +54,16 @@ def list_(as_json: bool) -> None:
             screen.emit(each)
         return
     lines = [
-        (each["person"], each["name"], each["kind"], "yes" if each["active"] else "no", ", ".join(each["groups"]))
+        (
+            each["person"],
+            each["name"],
+            each["kind"] if each["active"] else f"{each['kind']}, disabled",
+            ", ".join(each["groups"]),
+            ", ".join(f"{provider}:{account}" for provider, account in each["identities"].items()),
+        )
         for each in people
     ]
-    screen.table(("person", "name", "kind", "active", "groups"), lines, "Nobody yet; load a directory.toml.")
+    screen.table(("person", "name", "kind", "groups", "accounts"), lines, "Nobody yet; load a directory.toml.")
 
 
 @person.command()
@@ -62,8 +71,20 @@ def list_(as_json: bool) -> None:
 @click.argument("account")
 @as_json
 def link(email: str, account: str, as_json: bool) -> None:
-    """Bind ACCOUNT, such as slack:TEAM/USER or oidc:ISSUER/SUBJECT, to PERSON."""
-    raise NotImplementedError
+    """Bind ACCOUNT to PERSON, an e-mail address of the directory.
+
+    ACCOUNT is provider:instance:id, such as slack:TEAM:USER or oidc:ISSUER:SUBJECT.
+    """
+
+    async def work(app: App) -> dict[str, Any]:
+        record = await _known(app, email)
+        provider, _, subject = account.rpartition(":")
+        if ":" not in provider or not subject:
+            raise Unusable(f"{account!r} is not an account; write it as provider:instance:id, such as slack:TEAM:USER")
+        await app.people.link(record.email, provider, subject, app.clock())
+        return _written(await _known(app, record.email))
+
+    _show(run(work), f"{account} is bound to {email}.", as_json)
 
 
 @person.command()
@@ -71,5 +92,37 @@ def link(email: str, account: str, as_json: bool) -> None:
 @click.argument("account")
 @as_json
 def unlink(email: str, account: str, as_json: bool) -> None:
-    """Take ACCOUNT off PERSON again."""
-    raise NotImplementedError
+    """Take ACCOUNT off PERSON again; provider:instance is enough. Exit status 1 when it was not bound."""
+
+    async def work(app: App) -> tuple[bool, dict[str, Any]]:
+        record = await _known(app, email)
+        held = [each for each, subject in record.identities.items() if account in (each, f"{each}:{subject}")]
+        gone = [await app.people.unlink(record.email, provider) for provider in held]
+        return any(gone), _written(await _known(app, record.email))
+
+    done, record = run(work)
+    _show(record, f"{account} is not bound to {email}{' any more' if done else ''}.", as_json)
+    if not done:
+        raise click.exceptions.Exit(1)
+
+
+async def _known(app: App, person: str) -> PersonRecord:
+    record = await app.people.get(person.removeprefix("usr:")) if "@" in person else None
+    if record is None:
+        raise Unusable(f"the directory does not know {person!r}; `footnote person list` names everybody")
+    return record
+
+
+def _written(record: PersonRecord) -> dict[str, Any]:
+    return {
+        "person": record.email,
+        "name": record.name,
+        "kind": record.kind,
+        "active": record.active,
+        "groups": list(record.groups),
+        "identities": dict(record.identities),
+    }
+
+
+def _show(record: dict[str, Any], sentence: str, as_json: bool) -> None:
+    screen.emit(record) if as_json else click.echo(screen.plain(sentence))

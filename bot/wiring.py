@@ -1,0 +1,298 @@
+"""Opens every door in order and closes them in reverse. The only file that names adapters, and the only clock.
+
+Adapters are imported when they are opened, and models load when they are first used: looking at sources or rights
+never waits for a model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bot.errors import WrongUse
+from bot.settings import Settings
+from connectors.errors import DoorError, Stop
+
+if TYPE_CHECKING:
+    from bot.answering.doors import Doors
+    from bot.keeping import Json, Keeping, Tell
+    from bot.looking import Looking
+    from bot.metrics import Metrics
+    from connectors.ports import (
+        Catalog,
+        Detector,
+        Directory,
+        DirectoryTables,
+        Embedder,
+        Facts,
+        Index,
+        Parser,
+        People,
+        Source,
+        SourceConfig,
+        TraceLog,
+        Writer,
+    )
+    from connectors.vault import Vault
+    from policies.policy import Policy
+
+Clock = Callable[[], datetime]
+
+SCHEMA = "passages/1"
+"""Version of how documents are cut and laid out in an index; raise it and every source is read anew."""
+
+RELEVANCE_FLOOR, MOST_PASSAGES = 0.01, 8
+ANSWERS, SUPPORTS = 0.5, 0.5
+"""Where a shortlist ends and when a sentence answers; calibrated on the golden set, docs/decisions."""
+
+
+def present() -> datetime:
+    """The time now, in UTC."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """The open house."""
+
+    settings: Settings
+    clock: Clock
+    policy: Policy
+    facts: Facts
+    catalog: Catalog
+    people: People
+    directory: Directory
+    traces: TraceLog
+    index: Index
+    doors: Doors  # the line that carries answers out
+    keeping: Keeping  # the line that brings documents in
+    looking: Looking
+
+
+@asynccontextmanager
+async def open_app(
+    settings: Settings, *, warm: bool = False, clock: Clock = present, metrics: Metrics | None = None
+) -> AsyncIterator[App]:
+    """Open the house. `warm`: begin to load the models at once. Raises DoorError when a door does not open, after
+    closing those that did."""
+    async with AsyncExitStack() as stack:
+        yield await _open(stack, settings, warm, clock, metrics)
+
+
+async def _open(stack: AsyncExitStack, settings: Settings, warm: bool, clock: Clock, metrics: Metrics | None) -> App:
+    from connectors.ledger.traces import SqlTraces
+
+    from bot.answering.doors import Doors
+    from bot.answering.shortlist import Cut
+    from bot.looking import Looking
+    from connectors.identity.directory import LedgerDirectory
+    from connectors.injection import Detectors
+    from connectors.ledger.lookup import SqlDocuments, SqlOwners
+    from connectors.ledger.open import open_ledger
+    from connectors.trace_signer import TraceSigner
+
+    _own(settings.data)
+    models = _Models(settings)
+    stack.callback(models.close)
+    if warm:
+        loading = asyncio.create_task(models.load())
+        stack.push_async_callback(_settled, loading)
+    policy = _policy(settings)
+    vault = _vault(settings)
+    ledger = await stack.enter_async_context(open_ledger(_database(settings)))
+    signer = TraceSigner.from_file(settings.data / "trace-signing-key.pem")
+    traces = SqlTraces(ledger.door, vault, signer, settings.data / "trace-checkpoints.jsonl")
+    directory = LedgerDirectory(ledger.people)
+    index = await stack.enter_async_context(_index(settings, models.embedder, metrics))
+    detector = Detectors()
+    doors = Doors(
+        directory=directory,
+        facts=ledger.facts,
+        index=index,
+        embedder=models.embedder,
+        reranker=models.reranker,
+        writer=models.writer,
+        personal_data=models.personal_data,
+        detector=detector,
+        traces=traces,
+        policy=policy,
+        cut=Cut(RELEVANCE_FLOOR, MOST_PASSAGES),
+        clock=clock,
+        timer=time.perf_counter,
+        tag=lambda: secrets.token_hex(3),
+    )
+    documents = SqlDocuments(ledger.door)
+    return App(
+        settings=settings,
+        clock=clock,
+        policy=policy,
+        facts=ledger.facts,
+        catalog=ledger.catalog,
+        people=ledger.people,
+        directory=directory,
+        traces=traces,
+        index=index,
+        doors=doors,
+        keeping=_keeping(ledger, SqlOwners(ledger.door), index, models.embedder, detector, clock),
+        looking=Looking(documents, ledger.catalog, ledger.facts, directory, ledger.people, policy),
+    )
+
+
+def _own(folder: Path) -> None:
+    """The data directory, for this user alone when it is new."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise WrongUse(f"FOOTNOTE_DATA names {str(folder)!r}, which can't be made: {error.strerror}") from error
+
+
+def _database(settings: Settings) -> str:
+    if settings.database_url is not None:
+        return settings.database_url.reveal()
+    return f"sqlite+aiosqlite:///{(settings.data / 'ledger.sqlite').absolute()}"
+
+
+def _policy(settings: Settings) -> Policy:
+    import policies
+    from policies.load import load
+
+    rules = Path(policies.__file__).with_name("rules.toml").read_text(encoding="utf-8")
+    try:
+        return load(rules, settings.everyone)
+    except ValueError as error:
+        raise Stop(str(error)) from error
+
+
+def _vault(settings: Settings) -> Vault:
+    from connectors.vault import Vault, keys_from_file
+
+    if settings.secret_keys:
+        return Vault([key.reveal() for key in settings.secret_keys])
+    return Vault(keys_from_file(settings.data / "secret-keys"))
+
+
+@asynccontextmanager
+async def _index(settings: Settings, embedder: Embedder, metrics: Metrics | None) -> AsyncIterator[Index]:
+    if settings.index != "embedded":
+        raise WrongUse(f"FOOTNOTE_INDEX={settings.index} is not part of this version; use embedded")
+    from connectors.index.embedded import EmbeddedIndex
+    from connectors.ports import IndexIdentity
+
+    identity = IndexIdentity(embedder.model, embedder.dimensions, SCHEMA)
+    counted = metrics.retrievals.inc if metrics is not None else None
+    async with EmbeddedIndex(settings.data / "index.sqlite", identity) as index:
+        yield index if counted is None else _Counted(index, counted)
+
+
+class _Counted:
+    """An index whose searches are counted; everything else goes straight to it."""
+
+    def __init__(self, index: Index, counted: Callable[[], None]) -> None:
+        self._index = index
+        self._counted = counted
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._index, name)
+
+    async def search(self, search: Any) -> Any:
+        """As the index does."""
+        self._counted()
+        return await self._index.search(search)
+
+
+class _Models:
+    """The local models and detectors, each loading at its first use, or all at once in threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        for door, chosen in (
+            ("EMBEDDER", settings.embedder),
+            ("RERANKER", settings.reranker),
+            ("WRITER", settings.writer),
+        ):
+            if chosen != "local":
+                raise WrongUse(f"FOOTNOTE_{door}={chosen} is not part of this version; use local")
+        from connectors.models.extractive import ExtractiveWriter, Thresholds
+        from connectors.models.local import LocalEmbedder, LocalReranker
+        from connectors.pii import Presidio
+
+        self.embedder = LocalEmbedder()
+        self.reranker = LocalReranker()
+        self.writer: Writer = ExtractiveWriter(self.reranker, Thresholds(ANSWERS, SUPPORTS))
+        self.personal_data = Presidio()
+
+    async def load(self) -> None:
+        """Load everything that an answer needs, side by side."""
+        await asyncio.gather(self.embedder.load(), self.reranker.load(), asyncio.to_thread(self.personal_data.load))
+
+    def close(self) -> None:
+        """Let the threads go."""
+        self.embedder.close()
+        self.reranker.close()
+
+
+async def _settled(loading: asyncio.Task[None]) -> None:
+    """Wait for what was begun; whoever needed it has met its error already."""
+    await asyncio.wait([loading])
+    if not loading.cancelled():
+        loading.exception()
+
+
+def _keeping(ledger: Any, owners: Any, index: Index, embedder: Embedder, detector: Detector, clock: Clock) -> Keeping:
+    from bot.keeping import Keeping
+
+    async def bring_in(source: Source, *, full: bool, tell: Tell) -> Json:
+        from connectors.sync.run import Doors as SyncDoors
+        from connectors.sync.run import sync
+
+        async with _parser() as parser:
+            doors = SyncDoors(ledger.catalog, index, parser, embedder, detector)
+            report = await sync(source, doors, clock, full, lambda done: tell(done, None, source.name))
+        return asdict(report)
+
+    return Keeping(
+        sources=ledger.sources,
+        catalog=ledger.catalog,
+        index=index,
+        people=ledger.people,
+        owners=owners,
+        clock=clock,
+        open_source=_source,
+        read_directory=_directory,
+        sync=bring_in,
+    )
+
+
+@asynccontextmanager
+async def _parser() -> AsyncIterator[Parser]:
+    from connectors.sync.parse.sandbox import SandboxedParser, find_tesseract
+
+    async with SandboxedParser(workers=2, tesseract=find_tesseract()) as parser:
+        yield parser
+
+
+def _source(config: SourceConfig) -> Source:
+    match config.kind:
+        case "files":
+            from connectors.sources.files import FilesSource
+
+            return FilesSource(config.name, Path(config.settings["path"]))
+        case other:
+            raise Stop(f"source {config.name!r} is of kind {other!r}, which this version does not know")
+
+
+def _directory(path: Path) -> DirectoryTables:
+    from connectors.identity.directory import read_directory
+
+    try:
+        return read_directory(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise Stop(f"{str(path)!r} can't be read: {error}") from error
+    except DoorError as error:
+        raise Stop(f"{str(path)!r}: {error}") from error
