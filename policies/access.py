@@ -56,10 +56,10 @@ NOBODY = AccessExpr(frozenset([Clause()]))
 def satisfies(principals: frozenset[Principal], access: Access) -> bool:
     """Whether somebody who is all of `principals` meets every clause of `access`."""
     match access:
-        case Unknown():
-            return False
         case AccessExpr(clauses):
             return all(clause & principals for clause in clauses)
+        case _:
+            return False
 
 
 def simplify(expr: AccessExpr) -> AccessExpr:
@@ -80,9 +80,7 @@ def clause_digest(clause: Clause) -> str:
 
 def digest(access: Access) -> str:
     """A stable name for an expression after `simplify`; unknown is one name, whatever its reason."""
-    match access:
-        case Unknown():
-            return sha256(b"unknown/1").hexdigest()
-        case AccessExpr():
-            clauses = sorted(clause_digest(clause) for clause in simplify(access).clauses)
-            return sha256(("expr/1\x00" + "\x00".join(clauses)).encode()).hexdigest()
+    if isinstance(access, Unknown):
+        return sha256(b"unknown/1").hexdigest()
+    clauses = sorted(clause_digest(clause) for clause in simplify(access).clauses)
+    return sha256(("expr/1\x00" + "\x00".join(clauses)).encode()).hexdigest()

@@ -56,9 +56,13 @@ class Policy:
                 narrowed = check.narrows(subject, moment)
             except Exception as crash:  # a crashing check: whatever broke it, there is no search
                 narrowed = NoSearch(_crashed(crash))
-            if isinstance(narrowed, NoSearch):
-                return Refused(check.name, narrowed.reason, self.version)
-            conditions += narrowed
+            match narrowed:
+                case NoSearch(reason):
+                    return Refused(check.name, reason, self.version)
+                case tuple() if all(isinstance(condition, Condition) for condition in narrowed):
+                    conditions += narrowed
+                case _:
+                    return Refused(check.name, "the check did not say how to narrow a search", self.version)
         if not scopes:
             return Refused("access-satisfied", "the asker satisfies no scope", self.version)
         return Narrowing(SearchScope(scopes), tuple(conditions))
