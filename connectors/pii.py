@@ -27,6 +27,8 @@ _LONGEST = 1_000_000  # characters of one text
 _SECONDS = 30.0
 _REMEMBERED = 8_192  # sentences
 
+_Entities = tuple[tuple[int, int], ...]
+
 
 class Presidio:
     """Finds personal data; implements `connectors.ports.PersonalData`."""
@@ -37,7 +39,7 @@ class Presidio:
         self._seconds = seconds
         self._lock = Lock()
         self._engine: Any = None
-        self._names: OrderedDict[bytes, tuple[tuple[int, int], ...]] = OrderedDict()
+        self._read_before: OrderedDict[bytes, _Entities] = OrderedDict()
 
     def load(self) -> None:
         """Load the model now, about two seconds and 100 MB, instead of at the first text. Raises Stop."""
@@ -68,32 +70,38 @@ class Presidio:
         return _settled(found)
 
     def _people(self, piece: str) -> Iterator[Span]:
-        for line in _LINE.finditer(piece):
+        lines = [(line, list(_SENTENCE.finditer(line.group()))) for line in _LINE.finditer(piece)]
+        read = self._read({sentence.group() for _, sentences in lines for sentence in sentences})
+        for line, sentences in lines:
             entities = [
                 (start + sentence.start(), end + sentence.start())
-                for sentence in _SENTENCE.finditer(line.group())
-                for start, end in self._named(sentence.group())
+                for sentence in sentences
+                for start, end in read[sentence.group()]
             ]
             for span in people(line.group(), entities, self._not_names):
                 yield _moved(span, line.start())
 
-    def _named(self, sentence: str) -> tuple[tuple[int, int], ...]:
-        key = hashlib.blake2b(sentence.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    def _read(self, sentences: Iterable[str]) -> dict[str, _Entities]:
+        """What the model takes for persons, by sentence; each is read once, as long as it is remembered."""
+        keys = {sentence: _key(sentence) for sentence in sentences}
         with self._lock:  # a spaCy pipeline is not made for two threads at once
-            known = self._names.get(key)
-            if known is None:
-                known = self._names[key] = tuple(self._read(sentence))
-                if len(self._names) > _REMEMBERED:
-                    self._names.popitem(last=False)
-            else:
-                self._names.move_to_end(key)
-        return known
+            fresh = [sentence for sentence, key in keys.items() if key not in self._read_before]
+            to_read = [sentence for sentence in fresh if may_name(sentence, self._not_names)]
+            self._read_before |= {keys[sentence]: () for sentence in fresh if sentence not in to_read}
+            for sentence, artifacts in self._engine.process_batch(to_read, "en", batch_size=64):
+                self._read_before[keys[sentence]] = tuple(
+                    (entity.start_char, entity.end_char) for entity in artifacts.entities if entity.label_ == "PERSON"
+                )
+            read = {sentence: self._read_before[key] for sentence, key in keys.items()}
+            for key in keys.values():
+                self._read_before.move_to_end(key)
+            while len(self._read_before) > _REMEMBERED:
+                self._read_before.popitem(last=False)
+        return read
 
-    def _read(self, sentence: str) -> list[tuple[int, int]]:
-        if not may_name(sentence, self._not_names):
-            return []
-        entities = self._engine.process_text(sentence, "en").entities
-        return [(entity.start_char, entity.end_char) for entity in entities if entity.label_ == "PERSON"]
+
+def _key(sentence: str) -> bytes:
+    return hashlib.blake2b(sentence.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _engine() -> Any:

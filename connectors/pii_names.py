@@ -29,6 +29,11 @@ def surnames() -> frozenset[str]:
     return frozenset(_names()["surnames"].split()) - _ORDINARY
 
 
+@cache
+def _known() -> frozenset[str]:
+    return given_names() | surnames()
+
+
 def _names() -> dict[str, str]:
     text = resources.files("connectors").joinpath("names.json").read_text(encoding="utf-8")
     return dict(json.loads(text))
@@ -36,13 +41,19 @@ def _names() -> dict[str, str]:
 
 def may_name(sentence: str, not_names: Collection[str] = ()) -> bool:
     """Whether a model should read the sentence: some capitalised word in it is not known for something else."""
-    return any(
-        word[0].isupper()
-        and (lowered := word.lower()) not in _ORDINARY
-        and lowered not in not_names
-        and not _code(word)
-        for word in _WORD.findall(sentence)
-    )
+    first = True
+    for word in _WORD.findall(sentence):
+        lowered = _bare(word)
+        other = lowered in _ORDINARY or lowered in not_names or _code(word) or (first and _derived(lowered))
+        if word[0].isupper() and not other:
+            return True
+        first = False
+    return False
+
+
+def _derived(word: str) -> bool:
+    """A word at a sentence's start that its ending shows to be no name: Contractors, Booking, Approval."""
+    return _ENDING.search(word) is not None and word not in given_names() and word not in surnames()
 
 
 def people(sentence: str, entities: Iterable[tuple[int, int]], not_names: Collection[str] = ()) -> list[Span]:
@@ -157,6 +168,15 @@ def _plausible(sentence: str, start: int, end: int) -> bool:
     words = [_bare(word) for word in text.split()]
     if any(character.isdigit() or character in "@/\\#_=<>{}[]|" for character in text) or len(text) < 2:
         return False
+    opens = not sentence[:start].strip(" \t*#>-_|•\"'“(") or sentence[:start].rstrip()[-1:] in ".!?:|"
+    if (
+        len(words) == 1
+        and opens
+        and (_derived(words[0]) or (sentence.lstrip()[:1] in "#*|-" and words[0] not in _known()))
+    ):
+        return False
+    if any(_code(word) for word in text.split()):
+        return False
     if all(word in _ORDINARY for word in words) or _code(text) or words[0] in _ORDINARY - given_names():
         return False
     return any(word[0].isupper() for word in text.split()) or words[0] in given_names()
@@ -196,6 +216,9 @@ _WORD = re.compile(r"[^\W\d_](?:[\w'’-]{0,40}[^\W_])?")
 _NEXT = re.compile(r"(?P<word>[^\W\d_](?:[\w'’-]{0,40}[^\W_])?\.?)(?P<gap>[ ]?)")
 _PARTICLES = frozenset(
     "de da do dos del della di du van von der den ten ter bin ibn al el la le af av zu y e a".split()
+)
+_ENDING = re.compile(
+    r"(?:ing|ed|tions?|ments?|ly|[eo]rs|ees|ies|ances?|ences?|ity|able|ful|als?|ives?|ures?|ages?|ches|shes|ses|ips?)$"
 )
 _LOWER_LEAD = re.compile(r"(?:[^\W\d_A-Z][\w'’-]* )+")
 _PLACE_WORD = re.compile(

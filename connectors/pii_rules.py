@@ -45,6 +45,11 @@ def iban(value: str) -> bool:
     return int("".join(str(int(character, 36)) for character in compact[4:] + compact[:4])) % 97 == 1
 
 
+def _mailbox(text: str, start: int, end: int) -> float:
+    local = text[start:end].partition("@")[0].lower()
+    return _ROLE_SCORE if any(part in _ROLES for part in re.split(r"[-_.+]", local)) else _SURE
+
+
 def _card(text: str, start: int, end: int) -> float:
     digits = re.sub(r"\D", "", text[start:end])
     if luhn(digits) and digits[0] in "23456" and len(set(digits)) > 1:
@@ -93,6 +98,15 @@ def _key(text: str, start: int, end: int) -> float:
     return _LIKELY if any(c.isdigit() for c in value) and any(c.isalpha() for c in value) else 0
 
 
+_ROLE_SCORE = 0.3  # a team's mailbox is nobody's personal data; below the threshold of masking
+_ROLES = frozenset(
+    """
+    access accounting accounts admin admins alerts all ap benefits billing careers compliance contact customer desk ethics events expense expenses
+    facilities feedback finance hello help helpdesk hotline hr info inquiries it jobs legal list mail marketing media news noreply office ops
+    payroll people peopleops policy postmaster press privacy procurement reception recruiting reply request requests safety sales security service
+    servicedesk services support talent team tickets training travel webmaster whistleblower
+    """.split()
+)
 _DIGIT = re.compile(r"\d")
 _CARD_WORDS = re.compile(r"card|visa|mastercard|amex|american express|discover|jcb|diners|maestro", re.IGNORECASE)
 _PHONE_WORDS = re.compile(
@@ -131,8 +145,8 @@ _RULES = (
     _Rule(
         "EMAIL_ADDRESS",
         ("@",),
-        re.compile(r"(?<![\w.+-])[\w.!#$%&'*+/=?^`{|}~-]{1,64}@(?:\w(?:[\w-]{0,61}\w)?\.){1,8}[^\W\d_]{2,24}\b"),
-        _SURE,
+        re.compile(r"(?<![\w.+-])[\w.!#$%&'*+/=?^{}~-]{1,64}@(?:\w(?:[\w-]{0,61}\w)?\.){1,8}[^\W\d_]{2,24}\b"),
+        check=_mailbox,
     ),
     _Rule(
         "CREDIT_CARD",
