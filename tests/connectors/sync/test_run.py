@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from connectors.errors import Stop, Transient
+from connectors.index.embedded import EmbeddedIndex
+from connectors.ledger.open import open_ledger
+from connectors.ports import IndexIdentity
 from connectors.records import Checkpoint, Deleted, Moved, ParsedRecord, Skipped, Upsert
 from connectors.sync.run import Doors, sync
 from policies.names import DocumentId
@@ -527,35 +530,48 @@ async def _index_is_tidy(tree: Tree) -> bool:
 async def test_after_any_history_people_are_answered_from_what_they_may_read_and_nothing_else(
     tmp_path: Path, seed: int
 ) -> None:
-    rng = random.Random(seed)
-    tree = Tree(tmp_path / "docs")
+    await _live_through(Tree(tmp_path / "docs"), random.Random(seed), turns=12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+async def test_after_any_history_the_same_holds_with_the_real_ledger_and_index(tmp_path: Path, seed: int) -> None:
+    async with (
+        open_ledger(f"sqlite+aiosqlite:///{tmp_path}/ledger.db") as ledger,
+        EmbeddedIndex(tmp_path / "index.db", IndexIdentity("hashing/1", 64, "1")) as index,
+    ):
+        tree = Tree(tmp_path / "docs", catalog=ledger.catalog, facts=ledger.facts, index=index)
+        await _live_through(tree, random.Random(seed), turns=6)
+
+
+async def _live_through(tree: Tree, rng: random.Random, turns: int) -> None:
     plain = Plain(tree)
     plain.readers(".", ["grp:staff"])
-    for _ in range(12):
+    for _ in range(turns):
         plain.act(rng)
         if rng.random() < 0.4:
             continue
-        before = plain.synced
-        after = plain.allowed()
-        seen: list[tuple[str, str, str]] = []
+        before, after = plain.synced, plain.allowed()
+        seen: set[tuple[str, str, str]] = set()
 
-        async def watch(seen: list[tuple[str, str, str]] = seen) -> None:
-            for group in GROUPS:
-                for key, texts in (await tree.texts(group)).items():
-                    seen += [(group, key, text) for text in texts]
+        async def watch(seen: set[tuple[str, str, str]] = seen) -> None:
+            seen |= await _all_texts(tree)
 
         if rng.random() < 0.5 and await tree.killed_sync(rng.randrange(1, 40)):
             await watch()
-            assert set(seen) <= before | after
+            assert seen <= before | after
             plain.synced = before | after
             continue
         await tree.sync(full=rng.random() < 0.1, tap=Tap(watch=watch))
 
-        assert set(seen) <= before | after
-        assert after == {
-            (g, key, text) for g in GROUPS for key, texts in (await tree.texts(g)).items() for text in texts
-        }
+        assert seen <= before | after
+        assert await _all_texts(tree) == after
         plain.synced = after
+
+
+async def _all_texts(tree: Tree) -> set[tuple[str, str, str]]:
+    found = {group: await tree.texts(group) for group in GROUPS}
+    return {(group, key, text) for group in GROUPS for key, texts in found[group].items() for text in texts}
 
 
 class Plain:

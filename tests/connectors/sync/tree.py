@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from connectors.ports import Catalog, Facts, Index
+from connectors.records import Search
 from connectors.sources.files import FilesSource
 from connectors.sync.run import Doors, SyncReport, sync
 from policies.access import satisfies
+from policies.clearance import clear
+from policies.decision import Allowed
 from policies.facts import Life, ScopeState
 from policies.names import DocumentId, Principal, ScopeId
+from policies.predicate import Narrowing, SearchScope
 from tests.memory import HashingEmbedder, LineParser, MemoryIndex, MemoryLedger, WordDetector
 
 NAME = "files"
@@ -141,14 +145,17 @@ class Tree:
         assert self.facts is not None
         held = frozenset(Principal.parse(name) for name in principals)
         scopes = await self.facts.satisfied(held, self.at)
+        if not scopes:
+            return {}
+        question = await self.embedder.question("anything")
+        search = Search("anything", question, (), Narrowing(SearchScope(scopes)), limit=1000)
         found: dict[str, set[str]] = {}
-        entries = self.index.entries.values() if isinstance(self.index, MemoryIndex) else ()
-        for entry in entries:
-            name = entry.chunk.id
+        for hit in await self.index.search(search):
+            name = hit.id
             accepted = (await self.facts.digests([name])).get(name, frozenset())
-            searched = entry.scope in scopes and entry.chunk.digest in accepted
-            if searched and await self._judged(name.document, name.version, held):
-                found.setdefault(name.document.key, set()).add(entry.chunk.text)
+            if hit.digest in accepted and await self._judged(name.document, name.version, held):
+                passage = clear(hit.passage, Allowed(name.document, name.version, "test")).content
+                found.setdefault(name.document.key, set()).add(passage.text)
         return {key: frozenset(texts) for key, texts in sorted(found.items())}
 
     async def _judged(self, document: DocumentId, version: str, held: frozenset[Principal]) -> bool:
