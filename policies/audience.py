@@ -111,21 +111,21 @@ def reach(
     on the principals that mean every employee, since anyone may join later; guests listed in it only narrow. A caller
     who could not learn whether a public place has guests hands in a place of the kind UNKNOWN.
     """
-    match place.kind:
-        case PlaceKind.DM:
-            return AskerAlone(Reason.DIRECT)
-        case PlaceKind.EXTERNAL:
-            return AskerAlone(Reason.EXTERNAL)
-        case PlaceKind.UNKNOWN:
-            return AskerAlone(Reason.UNKNOWN)
-        case PlaceKind.PRIVATE:
-            return AskerAlone(Reason.UNKNOWN) if not members else _judged([asker, *members], rules)
-        case PlaceKind.PUBLIC:
-            guests = [member for member in members or () if member is None or member.kind != Kind.MEMBER]
-            return _judged([_anybody(rules, now), asker, *guests], rules) if rules.everyone else _NOT_IN_PUBLIC
+    if place.kind in _NEVER:
+        return AskerAlone(_NEVER[place.kind])
+    if place.kind == PlaceKind.PUBLIC:
+        if not rules.everyone:
+            return AskerAlone(Reason.PRIVATELY)
+        guests = [member for member in members or () if member is None or member.kind != Kind.MEMBER]
+        return _judged([_anybody(rules, now), asker, *guests], rules)
+    return _judged([asker, *members], rules) if members else AskerAlone(Reason.UNKNOWN)
 
 
-_NOT_IN_PUBLIC = AskerAlone(Reason.PRIVATELY)
+_NEVER = {
+    PlaceKind.DM: Reason.DIRECT,
+    PlaceKind.EXTERNAL: Reason.EXTERNAL,
+    PlaceKind.UNKNOWN: Reason.UNKNOWN,
+}
 
 
 def _judged(present: Sequence[Subject | None], rules: AudienceRules) -> Reach:
@@ -161,13 +161,11 @@ def may_all_read(
 
     A reply that rests on nothing is not for everyone: it says as much as one that rests on hidden text.
     """
-    match reached:
-        case AskerAlone(reason):
-            return Audience(place, "asker", reason)
-        case Everyone(readers):
-            all_may = bool(readers) and bool(resources)
-            for resource in resources:
-                all_may = all_may and all(decide(reader, resource, moment) for reader in readers)
-            if all_may:
-                return Audience(place, "everyone", Reason.EVERYONE)
-            return Audience(place, "asker", Reason.PRIVATELY)
+    if isinstance(reached, AskerAlone):
+        return Audience(place, "asker", reached.reason)
+    rests_on_something = bool(reached.readers) and bool(resources)
+    if rests_on_something and all(
+        decide(reader, resource, moment) for resource in resources for reader in reached.readers
+    ):
+        return Audience(place, "everyone", Reason.EVERYONE)
+    return Audience(place, "asker", Reason.PRIVATELY)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from policies.access import AccessExpr, Unknown, simplify
-from policies.decision import Allowed, Decision, Refused
+from policies.access import Unknown, simplify
+from policies.decision import Allowed, Decision
 from policies.facts import Resource, Subject
 from policies.names import Principal
 
@@ -33,24 +33,19 @@ class Explanation:
 
 def explain(subject: Subject, resource: Resource, decision: Decision) -> Explanation:
     """Say `decision`, which was made on these same facts, in words. Clauses are shown after absorption, in order."""
-    clauses = held_clauses(subject, resource)
-    match decision:
-        case Allowed(_, version, policy_version):
-            through = ", and ".join(f"as {' or '.join(map(str, clause.held))}" for clause in clauses)
-            reason = f"{subject.person} may read {resource.document}@{version} {through}; no check objects."
-            return Explanation(True, None, reason, clauses, policy_version, resource.scope.verified_at)
-        case Refused(check, objection, policy_version):
-            reason = f"{subject.person} may not read {resource.document}@{resource.version}: {objection}."
-            return Explanation(False, check, reason, clauses, policy_version, resource.scope.verified_at)
+    clauses, verified_at = held_clauses(subject, resource), resource.scope.verified_at
+    if isinstance(decision, Allowed):
+        through = ", and ".join(f"as {' or '.join(map(str, clause.held))}" for clause in clauses)
+        reason = f"{subject.person} may read {resource.document}@{decision.version} {through}; no check objects."
+        return Explanation(True, None, reason, clauses, decision.policy_version, verified_at)
+    reason = f"{subject.person} may not read {resource.document}@{resource.version}: {decision.reason}."
+    return Explanation(False, decision.check, reason, clauses, decision.policy_version, verified_at)
 
 
 def held_clauses(subject: Subject, resource: Resource) -> tuple[ClauseHeld, ...]:
     """Each clause with what the person holds of it, smallest first; none where the rules are unknown."""
-    match resource.scope.access:
-        case Unknown():
-            return ()
-        case AccessExpr() as expr:
-            ordered = sorted(simplify(expr).clauses, key=lambda clause: (len(clause), sorted(clause)))
-            return tuple(
-                ClauseHeld(tuple(sorted(clause)), tuple(sorted(clause & subject.principals))) for clause in ordered
-            )
+    access = resource.scope.access
+    if isinstance(access, Unknown):
+        return ()
+    ordered = sorted(simplify(access).clauses, key=lambda clause: (len(clause), sorted(clause)))
+    return tuple(ClauseHeld(tuple(sorted(clause)), tuple(sorted(clause & subject.principals))) for clause in ordered)

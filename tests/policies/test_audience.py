@@ -1,0 +1,177 @@
+"""Who will see a reply, and that it rests on nothing that one of them may not read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from policies.audience import (
+    AskerAlone,
+    Audience,
+    AudienceRules,
+    Everyone,
+    Place,
+    PlaceKind,
+    Reason,
+    audience_scopes,
+    may_all_read,
+    reach,
+)
+from policies.decision import Decision, Refused
+from policies.facts import Kind, Moment, Resource, Subject
+from policies.names import Principal, ScopeId
+from tests.policies.given import FINANCE, NOW, STAFF, moment, policy, resource, scope, subject
+
+RULES = AudienceRules(frozenset([STAFF]), largest=3)
+ASHA = subject(FINANCE, STAFF)
+BEN = subject(STAFF, person=Principal.person("ben@example.com"))
+GUS = subject(person=Principal.person("gus@example.com"), kind=Kind.GUEST)
+PRIVATE, PUBLIC = Place.parse("private:C1"), Place.parse("public:C1")
+
+
+@pytest.mark.parametrize("text", ["dm", "dm:D1", "private:C1", "public:C1", "external:C1", "unknown:C1", "private:a:b"])
+def test_a_place_reads_back_as_it_was_written(text: str) -> None:
+    assert str(Place.parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "not a place"),
+        ("channel:C1", "not a place"),
+        ("private", "private:ID"),
+        ("public:", "public:ID"),
+        ("dm: D", "spaces"),
+    ],
+)
+def test_what_is_not_a_place_is_refused(text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        Place.parse(text)
+
+
+MANY = [subject(person=Principal.person(f"p{n}@example.com")) for n in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("place", "members", "reason"),
+    [
+        ("dm", None, Reason.DIRECT),
+        ("dm", [ASHA, BEN], Reason.DIRECT),
+        ("external:C1", [ASHA], Reason.EXTERNAL),
+        ("unknown:C1", [ASHA], Reason.UNKNOWN),
+        ("private:C1", None, Reason.UNKNOWN),
+        ("private:C1", [], Reason.UNKNOWN),
+        ("private:C1", [ASHA, None], Reason.MEMBERS),
+        ("private:C1", [ASHA, subject(person=BEN.person, active=False)], Reason.MEMBERS),
+        ("private:C1", [ASHA, subject(person=BEN.person, kind=Kind.EXTERNAL)], Reason.MEMBERS),
+        ("private:C1", MANY, Reason.TOO_MANY),
+        ("public:C1", [ASHA, None], Reason.MEMBERS),
+        ("public:C1", [ASHA, subject(person=BEN.person, kind=Kind.EXTERNAL)], Reason.MEMBERS),
+        ("public:C1", [subject(person=who.person, kind=Kind.GUEST) for who in MANY], Reason.TOO_MANY),
+    ],
+)
+def test_a_reply_goes_to_the_asker_alone(place: str, members: Sequence[Subject | None] | None, reason: Reason) -> None:
+    assert reach(Place.parse(place), ASHA, members, RULES, NOW) == AskerAlone(reason)
+
+
+def test_a_private_place_is_judged_on_every_member_and_the_asker() -> None:
+    assert reach(PRIVATE, ASHA, [BEN, GUS], RULES, NOW) == Everyone((ASHA, BEN, GUS))
+    assert reach(PRIVATE, ASHA, [ASHA, BEN, BEN], RULES, NOW) == Everyone((ASHA, BEN))
+
+
+def test_a_public_place_is_judged_on_what_every_employee_may_read() -> None:
+    anybody = subject(person=STAFF, principals=frozenset([STAFF]))
+
+    assert reach(PUBLIC, ASHA, None, RULES, NOW) == Everyone((anybody, ASHA))
+    assert reach(PUBLIC, ASHA, [ASHA, BEN, *MANY], RULES, NOW) == Everyone((anybody, ASHA))
+
+
+def test_guests_only_narrow_a_public_place() -> None:
+    reached = reach(PUBLIC, ASHA, [ASHA, GUS], RULES, NOW)
+
+    assert isinstance(reached, Everyone)
+    assert reached.readers[1:] == (ASHA, GUS)
+
+
+def test_nothing_is_said_in_public_places_when_no_principal_means_everyone() -> None:
+    rules = AudienceRules(frozenset(), largest=3)
+
+    assert reach(PUBLIC, ASHA, [ASHA], rules, NOW) == AskerAlone(Reason.PRIVATELY)
+
+
+def test_an_asker_who_is_not_active_reaches_nobody_else() -> None:
+    assert reach(PUBLIC, subject(STAFF, active=False), None, RULES, NOW) == AskerAlone(Reason.MEMBERS)
+
+
+@pytest.mark.parametrize(
+    ("each", "common"),
+    [
+        ([], set()),
+        ([{1, 2}], {1, 2}),
+        ([{1, 2}, {2, 3}], {2}),
+        ([{1}, {2}], set()),
+        ([set(), {1}], set()),
+        ([{1}, set(), {1}], set()),
+    ],
+)
+def test_the_scopes_of_an_audience_are_those_of_every_reader(each: list[set[int]], common: set[int]) -> None:
+    assert audience_scopes(frozenset(map(ScopeId, scopes)) for scopes in each) == common
+
+
+OPEN = resource(scope=scope(access=scope().access.any_of(STAFF)))
+PAY = resource()
+
+
+def judged(reached: AskerAlone | Everyone, *resources: Resource, place: Place = PRIVATE) -> Audience:
+    return may_all_read(place, reached, resources, moment(), policy().decide)
+
+
+def test_what_all_readers_may_read_is_for_everyone() -> None:
+    assert judged(Everyone((ASHA, BEN)), OPEN) == Audience(PRIVATE, "everyone", Reason.EVERYONE)
+
+
+@pytest.mark.parametrize(
+    ("readers", "resources"),
+    [
+        ((ASHA, BEN), (PAY,)),
+        ((ASHA, BEN), (OPEN, PAY)),
+        ((ASHA, BEN), (PAY, OPEN)),
+        ((ASHA, GUS), (OPEN,)),
+        ((ASHA, BEN), (resource(scope=OPEN.scope, current=False),)),
+        ((ASHA, BEN), ()),
+        ((), (OPEN,)),
+    ],
+)
+def test_anything_else_is_for_the_asker_in_words_that_do_not_tell_which(
+    readers: tuple[Subject, ...], resources: tuple[Resource, ...]
+) -> None:
+    assert judged(Everyone(readers), *resources) == Audience(PRIVATE, "asker", Reason.PRIVATELY)
+
+
+def test_no_verdict_widens_a_reply_for_the_asker_alone() -> None:
+    assert judged(AskerAlone(Reason.DIRECT), OPEN) == Audience(PRIVATE, "asker", Reason.DIRECT)
+
+
+def test_a_document_of_some_groups_is_not_said_in_public() -> None:
+    reached = reach(PUBLIC, ASHA, None, RULES, NOW)
+
+    assert judged(reached, OPEN, place=PUBLIC).visible_to == "everyone"
+    assert judged(reached, PAY, place=PUBLIC).visible_to == "asker"
+
+
+def test_nobody_is_asked_about_more_once_one_reader_may_not() -> None:
+    asked: list[Subject] = []
+
+    def refuse(reader: Subject, document: Resource, at: Moment) -> Decision:
+        asked.append(reader)
+        return Refused("test", "no", "p")
+
+    may_all_read(PRIVATE, Everyone((ASHA, BEN)), (OPEN, PAY), moment(), refuse)
+
+    assert asked == [ASHA]
+
+
+def test_reasons_name_nobody_and_count_nothing() -> None:
+    assert all(reason.isascii() and not any(map(str.isdigit, reason)) for reason in Reason)
+    assert all(kind in {"dm", "private", "public", "external", "unknown"} for kind in PlaceKind)
