@@ -22,6 +22,7 @@ from connectors.errors import DoorError, Stop
 
 if TYPE_CHECKING:
     from bot.answering.doors import Doors
+    from bot.auditing import AuditRecord
     from bot.keeping import Json, Keeping, Tell
     from bot.looking import Looking
     from bot.metrics import Metrics
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
         People,
         Source,
         SourceConfig,
-        TraceLog,
         Writer,
     )
     from connectors.vault import Vault
@@ -69,7 +69,7 @@ class App:
     catalog: Catalog
     people: People
     directory: Directory
-    traces: TraceLog
+    traces: AuditRecord
     index: Index
     doors: Doors  # the line that carries answers out
     keeping: Keeping  # the line that brings documents in
@@ -87,8 +87,6 @@ async def open_app(
 
 
 async def _open(stack: AsyncExitStack, settings: Settings, warm: bool, clock: Clock, metrics: Metrics | None) -> App:
-    from connectors.ledger.traces import SqlTraces
-
     from bot.answering.doors import Doors
     from bot.answering.shortlist import Cut
     from bot.looking import Looking
@@ -96,6 +94,7 @@ async def _open(stack: AsyncExitStack, settings: Settings, warm: bool, clock: Cl
     from connectors.injection import Detectors
     from connectors.ledger.lookup import SqlDocuments, SqlOwners
     from connectors.ledger.open import open_ledger
+    from connectors.ledger.traces import SqlTraces
     from connectors.trace_signer import TraceSigner
 
     _own(settings.data)
