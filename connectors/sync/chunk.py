@@ -40,13 +40,21 @@ _REVISION = re.compile(r"\d+|[0-9a-f]{12,64}")  # a source's counter or digest, 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A run of text that may stand in one passage, with what it may be cut into."""
+    """A run of text that may stand in one passage."""
 
     text: str
     form: Form
     page: int | None
-    atoms: tuple[str, ...]  # sentences, items or rows
-    joint: str  # what stands between atoms
+
+    @property
+    def atoms(self) -> list[str]:
+        """What it may be cut into: sentences, items or rows."""
+        return sentences(self.text) if self.form is Form.TEXT else self.text.splitlines()
+
+    @property
+    def joint(self) -> str:
+        """What stands between atoms."""
+        return " " if self.form is Form.TEXT else "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,17 +227,15 @@ def _pieces(blocks: Sequence[Block]) -> list[_Piece]:
             case Form.TABLE if block.table:
                 text = as_text(block.table)
                 if len(text) <= TARGET or (len(block.table.rows) < 2 and len(text) <= MOST):
-                    pieces.append(_Piece(text, block.form, block.page, tuple(text.splitlines()), "\n"))
+                    pieces.append(_Piece(text, block.form, block.page))
             case Form.LIST:
                 text = block.text.strip() or "\n".join(f"- {item}" for item in block.items)
-                pieces.append(_Piece(text, block.form, block.page, tuple(text.splitlines()), "\n"))
+                pieces.append(_Piece(text, block.form, block.page))
             case Form.CODE:
-                pieces.append(
-                    _Piece(block.text.strip("\n"), block.form, block.page, tuple(block.text.splitlines()), "\n")
-                )
+                pieces.append(_Piece(block.text.strip("\n"), block.form, block.page))
             case _:
                 paragraphs = re.split(r"\n\s*\n", block.text.strip())
-                pieces += [_Piece(each, block.form, block.page, tuple(sentences(each)), " ") for each in paragraphs]
+                pieces += [_Piece(each, block.form, block.page) for each in paragraphs]
     return [piece for piece in pieces if piece.text.strip()]
 
 
@@ -271,7 +277,7 @@ def _overlap(before: Sequence[_Piece], group: Sequence[_Piece]) -> list[_Piece]:
     if not before or before[-1].form is not Form.TEXT or not _REFERS_BACK.match(group[0].text):
         return []
     last = before[-1].atoms[-1]
-    return [_Piece(last, Form.TEXT, before[-1].page, (last,), " ")] if len(last) <= LONGEST_OVERLAP else []
+    return [_Piece(last, Form.TEXT, before[-1].page)] if len(last) <= LONGEST_OVERLAP else []
 
 
 def _split(group: Sequence[_Piece]) -> Iterator[_Piece]:
@@ -283,7 +289,7 @@ def _split(group: Sequence[_Piece]) -> Iterator[_Piece]:
             text = piece.joint.join(run)
             if lead and (count or piece is not group[0]):
                 text = f"{lead}\n{text}"
-            yield _Piece(text, piece.form, piece.page, tuple(run), piece.joint)
+            yield _Piece(text, piece.form, piece.page)
         last = piece.atoms[-1] if piece.form is Form.TEXT else ""
         lead = last if last and len(last) <= LONGEST_OVERLAP else lead
 

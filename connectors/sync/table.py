@@ -14,13 +14,14 @@ from connectors.sync.section import slug
 LONGEST_ROW = 1_800  # characters; a longer row is several passages that all begin with its first cell
 _LONGEST_NAME = 40  # characters of a first cell that may name its row
 _MOST_WORDS = 5
+_NAMING = 3  # leading columns that may name the rows
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One row as text, or a part of a long one."""
 
-    name: str  # what names it within its table: its first cell where that is short and like a word, else empty
+    name: str  # what names it within its table: a code or a few words that no other row has, else empty
     text: str
     caption: str
 
@@ -33,14 +34,24 @@ def as_text(table: Table) -> str:
 
 def rows_of(table: Table) -> Iterator[Row]:
     """Every row in order, such as `International airfare: Employee: Reimbursable; Contractor: If agreed.`"""
+    naming = _naming_column(table)
     for cells in table.rows:
         tidy = [" ".join(cell.split()) for cell in cells]
         label, told = _told(table.headers, tidy)
         text = _sentence(label, told)
         if len(text) <= LONGEST_ROW:
-            yield Row(_name(tidy[0]) if label else "", text, table.caption)
+            yield Row(_name(tidy[naming]) if tidy else "", text, table.caption)
         else:
             yield from (Row("", part, table.caption) for part in _parts(label, told))
+
+
+def _naming_column(table: Table) -> int:
+    """The first of the leading columns that names every row differently, such as the codes beside merged groups."""
+    for column in range(min(_NAMING, len(table.headers))):
+        names = {_name(" ".join(row[column].split())) for row in table.rows}
+        if "" not in names and len(names) == len(table.rows):
+            return column
+    return 0
 
 
 def _told(headers: Sequence[str], cells: Sequence[str]) -> tuple[str, list[str]]:
@@ -79,10 +90,12 @@ def _parts(label: str, told: Sequence[str]) -> Iterator[str]:
 
 
 def _name(cell: str) -> str:
-    """A code as it is written, short words as a slug, nothing for numbers and sentences."""
-    if len(cell) > _LONGEST_NAME or not any(ch.isalpha() for ch in cell):
-        return ""
+    """A code as it is written, short words as a slug, nothing for other numbers and for sentences."""
     words = cell.split()
+    if len(cell) > _LONGEST_NAME:
+        return ""
     if len(words) == 1 and codes_of(cell):
         return re.sub(r"[^\w.\-]+", "-", cell).strip("-.")
+    if not any(ch.isalpha() for ch in cell):
+        return ""
     return slug(cell) if len(words) <= _MOST_WORDS else ""
