@@ -42,7 +42,8 @@ class Checkpoints:
         self._signer = signer
 
     def add(self, size: int, head: str, at: str) -> None:
-        """Sign a state and write it through to the disk. Transient when the file can't be written."""
+        """Sign a state and hand it to the system. Not flushed to disk: what a power cut loses is only
+        missing, and the next state covers it. Transient when the file can't be written."""
         line = signed({"origin": ORIGIN, "size": size, "head": head, "at": at}, self._signer)
         try:
             handle = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
@@ -51,7 +52,6 @@ class Checkpoints:
                 end = os.lseek(handle, 0, os.SEEK_END)
                 torn = end > 0 and os.pread(handle, 1, end - 1) != b"\n"
                 os.write(handle, (("\n" if torn else "") + line + "\n").encode())
-                os.fsync(handle)
             finally:
                 os.close(handle)
         except OSError as error:

@@ -58,10 +58,13 @@ _hidden_by = (
         or_(
             hidden_subtrees.c.root == documents.c.key,
             hidden_subtrees.c.root.in_(
-                select(document_ancestors.c.ancestor).where(document_ancestors.c.document == documents.c.id)
+                select(document_ancestors.c.ancestor)
+                .where(document_ancestors.c.document == documents.c.id)
+                .correlate(documents)
             ),
         ),
     )
+    .correlate(documents)
     .scalar_subquery()
 )
 _SCOPE = (scopes.c.id, scopes.c.expression, scopes.c.reason, scopes.c.state, scopes.c.verified_at, scopes.c.lease)

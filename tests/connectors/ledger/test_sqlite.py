@@ -1,0 +1,25 @@
+"""The ledger on SQLite: the suites, and what is SQLite's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.connectors.conformance.catalog_suite import CatalogSuite
+from tests.connectors.conformance.facts_suite import FactsSuite
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite+aiosqlite:///{tmp_path / 'ledger.sqlite'}"
+
+
+class TestSqliteFacts(FactsSuite):
+    @pytest.fixture
+    def url(self) -> str:
+        return "sqlite+aiosqlite://"
+
+
+class TestSqliteCatalog(CatalogSuite):
+    pass
