@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,7 +20,7 @@ import numpy as np
 
 from connectors.errors import Stop, Transient
 from connectors.index import lexical, tables
-from connectors.index.fusion import Fusion, Leg, best_first
+from connectors.index.fusion import Fusion, Leg
 from connectors.index.snapshot import Snapshot
 from connectors.ports import IndexIdentity, Stored
 from connectors.records import Candidate, Entry, Ranks, Search
@@ -166,8 +165,9 @@ class EmbeddedIndex:
         codes = self._by_codes(db, search.codes, allowed, width)
         weights = self._fusion
         fused = weights.fuse([Leg(weights.vector, vector), Leg(weights.lexical, words), Leg(weights.code, codes)])
-        best = best_first(fused, snapshot.tie, limit)
-        ranks = _ranks(vector, words, codes)
+        found = np.fromiter(fused, np.int64, len(fused))
+        best = snapshot.top(found, np.fromiter(fused.values(), np.float64, len(fused)), limit, 1e-9)
+        ranks = _ranks([slot for slot, _ in best], vector, words, codes)
         return self._candidates(db, [(snapshot.row(slot), ranks[slot], score) for slot, score in best])
 
     def _by_words(
@@ -296,6 +296,9 @@ _LAYOUT = f"{tables.LAYOUT}, {lexical.ANALYSER}"
 _REMEDY = "move the file away and run `footnote sync`, which writes a new one"
 
 
+_NOWHERE: tuple[int | None, float | None] = (None, None)
+
+
 class _Desk:
     """One thread with one connection; every piece of work is one transaction."""
 
@@ -385,16 +388,14 @@ def _posting(db: sqlite3.Connection, snapshot: Snapshot, word: str) -> Posting:
     return slots[held], counts[held].astype(np.float32)
 
 
-def _ranks(
-    vector: Sequence[tuple[int, float]], words: Sequence[tuple[int, float]], codes: Sequence[tuple[int, float]]
-) -> dict[int, Ranks]:
-    ranks: defaultdict[int, Ranks] = defaultdict(Ranks)
-    for at, (slot, score) in enumerate(words, 1):
-        ranks[slot] = replace(ranks[slot], lexical=at, lexical_score=score)
-    for at, (slot, score) in enumerate(vector, 1):
-        ranks[slot] = replace(ranks[slot], vector=at, vector_score=score)
-    for at, (slot, _) in enumerate(codes, 1):
-        ranks[slot] = replace(ranks[slot], code=at)
+def _ranks(slots: Sequence[int], *legs: Sequence[tuple[int, float]]) -> dict[int, Ranks]:
+    vector, words, codes = ({slot: (at, score) for at, (slot, score) in enumerate(leg, 1)} for leg in legs)
+    ranks = {}
+    for slot in slots:
+        at_word, word_score = words.get(slot, _NOWHERE)
+        at_vector, cosine = vector.get(slot, _NOWHERE)
+        at_code, _ = codes.get(slot, _NOWHERE)
+        ranks[slot] = Ranks(at_word, word_score, at_vector, cosine, at_code)
     return ranks
 
 

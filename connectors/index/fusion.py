@@ -5,7 +5,7 @@ Which rule and which weights the product uses was measured: docs/decisions/0002-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -62,9 +62,3 @@ def reciprocal_rank(legs: Sequence[Leg], constant: int = RANK_CONSTANT) -> dict[
         for rank, (found, _) in enumerate(leg.hits):
             fused[found] = fused.get(found, 0.0) + leg.weight / (constant + rank)
     return fused
-
-
-def best_first(fused: Mapping[int, float], tie: Callable[[int], int], limit: int) -> list[tuple[int, float]]:
-    """The `limit` best, by score, then by `tie` ascending; scores that differ by rounding alone count as equal."""
-    order = sorted(fused, key=lambda found: (-round(fused[found], 9), tie(found)))
-    return [(found, fused[found]) for found in order[:limit]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -42,6 +42,7 @@ class Snapshot:
         self._alive: NDArray[np.bool_] = np.empty(0, np.bool_)
         self._scope_codes: NDArray[np.int32] = np.empty(0, np.int32)
         self._code_of_scope: dict[int, int] = {}
+        self.lengths: Vector = np.empty(0, np.float32)  # words of each row
 
     # ------------------------------------------------------------ keeping up
 
@@ -60,6 +61,7 @@ class Snapshot:
         ).fetchall()
         self._update(changed)
         self._append(db, last)
+        self.lengths = self._columns["words"][: self.size].astype(np.float32)
         self.stamp = stamp
 
     def _forget(self) -> None:
@@ -130,18 +132,8 @@ class Snapshot:
 
     # ------------------------------------------------------------ reading
 
-    @property
-    def lengths(self) -> NDArray[np.float32]:
-        """Words of each row."""
-        return self._columns["words"][: self.size].astype(np.float32)
-
     def row(self, slot: int) -> int:
         return int(self._columns["row"][slot])
-
-    def tie(self, slot: int) -> int:
-        """What equal scores are ordered by: the uuid."""
-        high, low = self._uuids[slot]
-        return (int(high) << 64) | int(low)
 
     def slots_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Where rows stand, -1 for those that don't."""
@@ -190,14 +182,14 @@ class Snapshot:
         return self.top(slots, cosines, limit, _CLOSE)
 
     def top(
-        self, slots: NDArray[np.int64], scores: NDArray[np.float32], limit: int, close: float
+        self, slots: NDArray[np.int64], scores: NDArray[np.floating[Any]], limit: int, close: float
     ) -> list[tuple[int, float]]:
         """The best of `slots` by score, equal ones (within `close`) by uuid."""
         if len(slots) > limit:
             least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
             near = scores >= least - close
             slots, scores = slots[near], scores[near]
-        rounded = np.round(scores.astype(np.float64) / close) if close else scores
+        rounded = np.round(scores.astype(np.float64) / close)
         order = np.lexsort((self._uuids[slots, 1], self._uuids[slots, 0], -rounded))[:limit]
         return [(int(slots[at]), float(scores[at])) for at in order]
 

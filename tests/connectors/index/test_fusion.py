@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from connectors.index.fusion import Fusion, Leg, best_first, reciprocal_rank, relative_score
+from connectors.index.fusion import Fusion, Leg, reciprocal_rank, relative_score
 
 
 def test_relative_scores_run_from_nothing_to_the_full_weight() -> None:
@@ -29,9 +29,3 @@ def test_a_fusion_uses_its_rule() -> None:
 
     assert Fusion("relative", 1, 1, 1).fuse(legs) == {1: 1.0, 2: 0.0}
     assert Fusion("ranked", 1, 1, 1).fuse(legs) == pytest.approx({1: 1 / 60, 2: 1 / 61})
-
-
-def test_ties_are_settled_and_the_limit_holds() -> None:
-    fused = {1: 0.5, 2: 0.5 + 1e-12, 3: 0.1, 4: 0.9}
-
-    assert [found for found, _ in best_first(fused, lambda found: -found, 3)] == [4, 2, 1]
