@@ -38,9 +38,9 @@ def ask(
     A batch line is {"text": …, "as": …, "in": …, "on": …}; all but text and as may be left out.
     """
     if batch is not None:
-        _batch(_ask, batch, {"as": person, "in": place, "on": day})
+        _batch(answer_request, batch, {"as": person, "in": place, "on": day})
         return
-    answer = _one(_ask, {"text": _given(text, "TEXT"), "as": _given(person, "--as"), "in": place, "on": day})
+    answer = _one(answer_request, {"text": _given(text, "TEXT"), "as": _given(person, "--as"), "in": place, "on": day})
     screen.emit(answer) if as_json else show_answer(answer)
 
 
@@ -67,9 +67,9 @@ def search(
     """
     defaults = {"as": person, "in": place, "on": day, "limit": limit}
     if batch is not None:
-        _batch(_search, batch, defaults)
+        _batch(search_request, batch, defaults)
         return
-    found = _one(_search, {"text": _given(text, "TEXT"), **defaults, "as": _given(person, "--as")})
+    found = _one(search_request, {"text": _given(text, "TEXT"), **defaults, "as": _given(person, "--as")})
     screen.emit(found) if as_json else _show_found(found)
 
 
@@ -113,14 +113,16 @@ def who(document: str, as_json: bool) -> None:
 # ---------------------------------------------------------------- one request
 
 
-async def _ask(app: App, request: Json) -> dict[str, Any]:
+async def answer_request(app: App, request: Json) -> dict[str, Any]:
+    """One request as a line of a batch has it, answered; Unusable when it can't be one."""
     from bot.answering.ask import ask as answer
     from bot.answering.outcome import to_json
 
     return to_json(await answer(_question(app, request), app.doors))
 
 
-async def _search(app: App, request: Json) -> dict[str, Any]:
+async def search_request(app: App, request: Json) -> dict[str, Any]:
+    """One request as a line of a batch has it, searched for; Unusable when it can't be one."""
     from bot.answering.search import search as find
 
     limit = request.get("limit") or 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,4 +41,55 @@ def check(as_json: bool) -> None:
 @click.option("--against", metavar="RUN", help="A saved run, by its name or file, to compare with.")
 @as_json
 def evaluate(golden: Path, against: str | None, as_json: bool) -> None:
-    """Score retrieval and answers on GOLDEN, a file of JSON lines. Exit status 1 on a leak or a regression."""
+    """Score retrieval and answers on GOLDEN, a file of JSON lines. Exit status 1 on a leak or a regression.
+
+    A line is {"id": …, "text": …, "as": …}, and where they matter "in", "on", "kind", "relevant" (addresses of
+    documents, versions or passages), "outcome", "must_say", "must_not_say" and "forbidden". The run is saved in the
+    data directory under its name.
+    """
+    from bot.evaluating import golden as sets
+    from bot.evaluating import run as runs
+    from bot.evaluating.scoring import compare
+
+    questions = sets.load(golden)
+
+    async def work(app: App) -> dict[str, Any]:
+        from bot.commands.asking import answer_request, search_request
+
+        folder = app.settings.data / "evals"
+        before = runs.earlier(against, folder) if against is not None else None
+        with screen.progress("Asking") as tell:
+            scores = await runs.evaluate(questions, partial(search_request, app), partial(answer_request, app), tell)
+        facts = {"policy_version": app.policy.version, "models": _models(app)}
+        scored = runs.report(scores, runs.name_of(golden, app.clock()), facts)
+        scored = scored if before is None else {**scored, "against": compare(scored, before)}
+        return {**scored, "saved": str(runs.save(scored, folder))}
+
+    scored = run(work, answers=True)
+    screen.emit(scored) if as_json else _show_scores(scored)
+    if not runs.passed(scored):
+        raise click.exceptions.Exit(1)
+
+
+def _models(app: App) -> dict[str, str]:
+    doors = app.doors
+    return {"embedder": doors.embedder.model, "reranker": doors.reranker.model, "writer": doors.writer.model}
+
+
+def _show_scores(scored: dict[str, Any]) -> None:
+    changes = scored.get("against", {}).get("changes", {})
+    for group in ("retrieval", "answers"):
+        lines = [
+            (name, "–" if value is None else f"{value:.4g}", f"{changes[name]:+.4f}" if name in changes else "")
+            for name, value in scored[group].items()
+        ]
+        screen.table((group, "", "change"), lines, "")
+    wrong = [each for each in scored["per_question"] if not each["right"]]
+    failures = [
+        (each["id"], each["expected"], each["outcome"], ", ".join(each["missing"]), ", ".join(each["leaks"]))
+        for each in wrong
+    ]
+    screen.table(("not right", "expected", "outcome", "does not say", "leaks"), failures, "Every answer is right.")
+    worse = scored.get("against", {}).get("regressions", [])
+    click.echo(f"leaks: {scored['leaks']}" + (f"; worse than before: {', '.join(worse)}" if worse else ""))
+    click.echo(f"saved as {scored['run']}; compare with --against {scored['run']}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.evaluating.golden import GoldenQuestion, WrongGolden
-from bot.evaluating.scoring import DEPTH, Score, compare, score, total
+from bot.evaluating.scoring import DEPTH, Score, score, total
 
 Json = Mapping[str, Any]
 Asked = Callable[[Json], Awaitable[Json]]  # a request as a batch takes it -> the JSON of `ask` or `search`
@@ -56,11 +56,6 @@ def earlier(name: str, folder: Path) -> dict[str, Any]:
     if not isinstance(loaded, dict) or "per_question" not in loaded:
         raise WrongGolden(f"{path} is not a saved run; give one that `footnote eval` wrote")
     return loaded
-
-
-def against(run: dict[str, Any], name: str, folder: Path) -> dict[str, Any]:
-    """The run with what changed since an earlier one."""
-    return {**run, "against": compare(run, earlier(name, folder))}
 
 
 def passed(run: Json) -> bool:

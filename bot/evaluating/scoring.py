@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.evaluating.metrics import ndcg, precision, recall, reciprocal_rank
-
 from bot.evaluating.golden import GoldenQuestion, Label
+from bot.evaluating.metrics import ndcg, precision, recall, reciprocal_rank
 from policies.names import ChunkId
 
 DEPTH = 20  # results looked at
@@ -66,7 +65,7 @@ def score(question: GoldenQuestion, found: Json, answer: Json) -> Score:
     results = [ChunkId.parse(each["chunk_id"]) for each in found["results"]]
     cited = list(dict.fromkeys(ChunkId.parse(each["chunk_id"]) for each in answer["citations"]))
     labels = question.relevant
-    text = f"{answer['text']} {' '.join(answer['notes'])}".casefold()
+    text = _plain(f"{answer['text']} {' '.join(answer['notes'])}")
     answered = answer["outcome"] == "answered"
     return Score(
         id=question.id,
@@ -78,11 +77,16 @@ def score(question: GoldenQuestion, found: Json, answer: Json) -> Score:
         cited_right=sum(any(label.fits(each) for label in labels) for each in cited) if labels else None,
         labels_cited=sum(any(label.fits(each) for each in cited) for label in labels) if labels and answered else None,
         unsupported=sum(not each["supported"] for each in answer["citations"]),
-        missing=tuple(each for each in question.must_say if answered and each.casefold() not in text),
-        said_wrongly=tuple(each for each in question.must_not_say if each.casefold() in text),
+        missing=tuple(each for each in question.must_say if answered and _plain(each) not in text),
+        said_wrongly=tuple(each for each in question.must_not_say if _plain(each) in text),
         leaks=_leaks(question.forbidden, found, answer, (*results, *cited)),
         trace=answer["trace_id"],
     )
+
+
+def _plain(text: str) -> str:
+    """The text as it is compared: case and white space do not count."""
+    return " ".join(text.casefold().split())
 
 
 def _retrieval(results: Sequence[ChunkId], labels: Sequence[Label]) -> dict[str, float]:
@@ -107,8 +111,8 @@ def _leaks(forbidden: Sequence[str], found: Json, answer: Json, shown: Sequence[
     parts = [answer["text"], *answer["notes"], answer["audience"]["reason"]]
     parts += [each[key] or "" for each in answer["citations"] for key in ("title", "url", "quote", "section")]
     parts += [each[key] or "" for each in found["results"] for key in ("title", "url", "section")]
-    text = "\n".join(parts).casefold()
-    return tuple(each for each in forbidden if each.casefold() in text or _is_shown(each, shown))
+    text = _plain("\n".join(parts))
+    return tuple(each for each in forbidden if _plain(each) in text or _is_shown(each, shown))
 
 
 def _is_shown(address: str, shown: Sequence[ChunkId]) -> bool:

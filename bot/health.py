@@ -1,0 +1,109 @@
+"""Is everything as it must be? What `check` prints, and the part of it that `/readyz` asks all the time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from bot.keeping import overview
+from connectors.errors import DoorError
+
+if TYPE_CHECKING:
+    from bot.wiring import App
+
+_LATE = 4  # syncs that may be missed before a source is called late
+
+
+def _line(check: str, problem: str | None = None, fix: str | None = None) -> dict[str, Any]:
+    return {"check": check, "ok": problem is None, "problem": problem, "fix": fix if problem else None}
+
+
+async def checks(app: App) -> AsyncIterator[dict[str, Any]]:
+    """Every check in order, cheap ones first; one line each."""
+    yield _line("settings")
+    yield await _ledger(app)
+    yield await _index(app)
+    async for line in _models(app):
+        yield line
+    async for line in _sources(app):
+        yield line
+    yield await _people(app)
+    yield await _audit(app)
+    yield _slack(app)
+
+
+async def ready(app: App) -> AsyncIterator[str]:
+    """Names of the doors without which no question can be answered and which are not there now."""
+    for line in (await _ledger(app), await _index(app)):
+        if not line["ok"]:
+            yield line["check"]
+
+
+async def _ledger(app: App) -> dict[str, Any]:
+    try:
+        await app.keeping.sources.list()
+    except DoorError as error:
+        return _line("ledger", str(error), "check FOOTNOTE_DATABASE_URL or the data directory")
+    return _line("ledger")
+
+
+async def _index(app: App) -> dict[str, Any]:
+    try:
+        problem = await app.index.check()
+    except DoorError as error:
+        problem = str(error)
+    return _line("index", problem, "run `footnote sync --full`")
+
+
+async def _models(app: App) -> AsyncIterator[dict[str, Any]]:
+    try:
+        await app.doors.embedder.question("ready?")
+        yield _line("embedder")
+    except DoorError as error:
+        yield _line("embedder", str(error), "install what requirements.lock names")
+    try:
+        await app.doors.personal_data.spans("ready?")
+        yield _line("personal data")
+    except DoorError as error:
+        yield _line("personal data", str(error), "install what requirements.lock names")
+    rules = [rule for verdict in await app.doors.detector.trust(["ready?"]) for rule in verdict.rules]
+    failed = ", ".join(rules) or None
+    yield _line("injection", failed and f"the detectors answered {failed}", "install what requirements.lock names")
+
+
+async def _sources(app: App) -> AsyncIterator[dict[str, Any]]:
+    late = _LATE * app.settings.sync_every.total_seconds()
+    found = False
+    async for state in overview(app.keeping):
+        found = True
+        name, problem, fix = f"source {state['name']}", None, None
+        if state["state"] == "removing":
+            problem, fix = "its removal is not finished", f"run `footnote source remove {state['name']}` again"
+        elif state["state"] == "active" and state["last_run"] is None:
+            problem, fix = "it was never synced", f"run `footnote sync {state['name']}`"
+        elif state["state"] == "active" and (state["lag_seconds"] is None or state["lag_seconds"] > late):
+            problem, fix = "it is behind", f"run `footnote sync {state['name']}`, or keep `footnote serve` running"
+        yield _line(name, problem, fix)
+    if not found:
+        yield _line("sources", "there is none", "run `footnote source add files NAME --path DIR`, or `footnote demo`")
+
+
+async def _people(app: App) -> dict[str, Any]:
+    if await app.people.list():
+        return _line("directory")
+    return _line("directory", "it knows nobody", "run `footnote person import directory.toml`")
+
+
+async def _audit(app: App) -> dict[str, Any]:
+    verdict = await app.traces.verify()
+    return _line(
+        "audit record", None if verdict else f"{verdict.status}: {verdict.problem}", "keep it as it is and look"
+    )
+
+
+def _slack(app: App) -> dict[str, Any]:
+    settings = app.settings
+    if settings.slack_bot_token is None or settings.slack_signing_secret or settings.slack_app_token:
+        return _line("slack")
+    fix = "set FOOTNOTE_SLACK_SIGNING_SECRET (HTTP) or FOOTNOTE_SLACK_APP_TOKEN (Socket Mode)"
+    return _line("slack", "there is a bot token and no way for requests to come in", fix)
