@@ -71,7 +71,7 @@ def read(body: bytes, limits: Limits) -> ParsedRecord:
             outline.hide(Hidden.COMMENT, said(comment))
     for notice in package.notices:
         outline.notice(notice)
-    return outline.record(reader.title, _property_title(package))
+    return outline.record(reader.title, _property_title(package), own_heading=reader.title is None)
 
 
 def _property_title(package: Package) -> str | None:

@@ -208,11 +208,15 @@ class _Walk:
         rows = [row for row in element.iter("tr") if _nearest_table(row) is element]
         caption = element.find("caption")
         told = "" if caption is None else self._inside(caption, self._look(caption, look))
+        if not rows:
+            self._children(element, look)
+            return
         if _is_layout(element, rows):
             self._outline.text(told)
             for row in rows:
+                dressed = self._look(row, look)
                 for cell in row:
-                    self._element(cell, look)
+                    self._element(cell, dressed)
                     self._flush()
             return
         cells: list[list[Span]] = []
@@ -303,7 +307,7 @@ class _Walk:
         tag = element.tag
         if tag in _DROPPED or element.get("role") in _FURNITURE:
             return True
-        return tag == "header" and not any(element.iter("h1", "h2", "h3", "h4", "h5", "h6"))
+        return tag == "header" and next(element.iter("h1", "h2", "h3", "h4", "h5", "h6"), None) is None
 
 
 def _texts(element: etree._Element) -> Iterator[str]:

@@ -33,6 +33,7 @@ _RELATION = "{http://schemas.openxmlformats.org/package/2006/relationships}Relat
 _HARMLESS_OUTSIDE = ("hyperlink", "image", "video", "audio", "media")  # shown, never fetched by us
 _LOCAL_TEMPLATE = re.compile(r"^(?:file:/*)?[A-Za-z]:[\\/]|^[^:/\\]+\.dot[xm]?$", re.I)
 _ARCHIVES = (b"PK\x03\x04", b"Rar!", b"7z\xbc\xaf\x27\x1c", b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
+_ENTRY = b"PK\x01\x02"
 _EMBEDDED = re.compile(r"^(?:word|ppt|xl)/embeddings/[^/]+$", re.I)
 _MACROS = re.compile(r"(?:^|/)(?:vbaProject|vbaData|macrosheets?)", re.I)
 _DOCTYPE = re.compile(rb"<!\s*(?:DOCTYPE|ENTITY)", re.I)
@@ -54,6 +55,8 @@ class Package:
     def __init__(self, body: bytes, limits: Limits) -> None:
         self._limits = limits
         self.notices: list[str] = []
+        if body.count(_ENTRY) > 2 * limits.entries:  # before the directory is read, which costs for each
+            raise Refusal(f"holds more than {limits.entries:,} parts")
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(body))
         except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:

@@ -57,6 +57,10 @@ class _Worker:
         return await asyncio.wait_for(self.child.wait(), _SECONDS_TO_END)
 
 
+class _DiedWarmError(Skip):
+    """A worker that had read other documents before died."""
+
+
 class SandboxedParser:
     """Satisfies `Parser`. `tesseract` is the path of the program that reads scans, or None when there is none."""
 
@@ -94,18 +98,12 @@ class SandboxedParser:
         if len(body) > self._limits.body:
             raise Skip(f"is larger than {self._limits.body // 1_000_000} MB")
         head = {"media_type": media_type, "name": name, "length": len(body), "seconds": self._processor_seconds()}
-        async with self._worker() as worker:
-            try:
-                answer = await asyncio.wait_for(worker.ask(head, body), self._wall_seconds(body))
-            except TimeoutError:
-                await self._drop(worker)
-                raise Skip(f"took longer than {self._wall_seconds(body):g} s to read") from None
-            except (EOFError, OSError) as error:
-                raise Skip(self._why_it_died(await self._drop(worker))) from error
-            except asyncio.CancelledError:
-                await asyncio.shield(self._drop(worker))
-                raise
-            return await self._judged(worker, answer)
+        try:
+            return await self._parse(head, body)
+        except (
+            _DiedWarmError
+        ):  # perhaps of an earlier document, or of the kernel's doing: only a fresh one can be blamed
+            return await self._parse(head, body)
 
     async def locks(self) -> tuple[str, ...]:
         """Which locks keep a worker from the network: namespace, filter, python. Starts one if none runs."""
@@ -113,6 +111,23 @@ class SandboxedParser:
             return worker.locks
 
     # ------------------------------------------------------------ inside
+
+    async def _parse(self, head: dict[str, Any], body: bytes) -> ParsedRecord:
+        async with self._worker() as worker:
+            try:
+                answer = await asyncio.wait_for(worker.ask(head, body), self._wall_seconds(body))
+            except TimeoutError:
+                await self._drop(worker)
+                raise Skip(f"took longer than {self._wall_seconds(body):g} s to read") from None
+            except (EOFError, OSError) as error:
+                status = await self._drop(worker)
+                if worker.documents > 1:
+                    raise _DiedWarmError(self._why_it_died(status)) from error
+                raise Skip(self._why_it_died(status)) from error
+            except asyncio.CancelledError:
+                await asyncio.shield(self._drop(worker))
+                raise
+            return await self._judged(worker, answer)
 
     async def _judged(self, worker: _Worker, answer: bytes) -> ParsedRecord:
         if answer[:1] == b"R":

@@ -90,7 +90,7 @@ def _sheet(sheet: Any, outline: Outline) -> None:
     if unseen:
         outline.hide(Hidden.STYLED, "\n".join(unseen))
     seen = [
-        [("" if x in hidden_columns else value) for x, value in enumerate(row, 1)]
+        [value for x, value in enumerate(row, 1) if x not in hidden_columns]
         for y, row in enumerate(values, 1)
         if y not in hidden_rows
     ]

@@ -27,7 +27,7 @@ def misbehave(body: bytes, media_type: str, name: str, limits: Limits, tesseract
         case "crash":
             ctypes.string_at(0)
         case "print":
-            print("this must not reach the answers", flush=True)  # noqa: T201
+            print("this must not reach the answers", flush=True)
             os.write(1, b"nor this")
         case "connect":
             try:
@@ -40,7 +40,7 @@ def misbehave(body: bytes, media_type: str, name: str, limits: Limits, tesseract
             told = " ".join(sorted(os.environ))
         case "write":
             try:
-                Path("/tmp/footnote-too-large").write_bytes(b"x" * 50_000_000)  # noqa: S108
+                Path("/tmp/footnote-too-large").write_bytes(b"x" * 50_000_000)
             except OSError:
                 told = "blocked"
     return ParsedRecord(None, (Block(Form.TEXT, (), told),))

@@ -78,7 +78,9 @@ def pdf(*pages: Callable[[Canvas], None]) -> bytes:
     return held.getvalue()
 
 
-def repacked(body: bytes, changed: Mapping[str, bytes] | None = None, added: Mapping[str, bytes] | None = None) -> bytes:
+def repacked(
+    body: bytes, changed: Mapping[str, bytes] | None = None, added: Mapping[str, bytes] | None = None
+) -> bytes:
     """The package with some parts replaced and some added."""
     held = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(body)) as before, zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as after:

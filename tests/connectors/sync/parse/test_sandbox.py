@@ -22,7 +22,7 @@ async def parser() -> AsyncIterator[SandboxedParser]:
 
 @pytest.fixture
 async def hostile() -> AsyncIterator[SandboxedParser]:
-    async with SandboxedParser(Limits(seconds=1.5, memory_mb=256), module=_HOSTILE) as opened:
+    async with SandboxedParser(Limits(seconds=6, memory_mb=256), module=_HOSTILE) as opened:
         yield opened
 
 
@@ -33,7 +33,7 @@ async def _told(parser: SandboxedParser, name: str, body: bytes = b"x") -> str:
 async def test_a_document_is_read_in_another_process(parser: SandboxedParser) -> None:
     record = await parser.parse(b"# Travel\n\nFly economy.", "text/markdown", "travel.md")
 
-    assert ("Travel", "Fly economy.") == (record.title, record.blocks[0].text)
+    assert (record.title, record.blocks[0].text) == ("Travel", "Fly economy.")
 
 
 async def test_a_refused_document_is_a_skip_with_the_reason(parser: SandboxedParser) -> None:
@@ -54,11 +54,12 @@ async def test_a_document_larger_than_the_limit_never_reaches_a_worker() -> None
             await parser.parse(b"x" * 11, "text/plain", "a.txt")
 
 
-async def test_an_infinite_loop_is_a_skip_and_the_next_document_works(hostile: SandboxedParser) -> None:
-    with pytest.raises(Skip, match=r"took longer than 1\.5 s"):
-        await _told(hostile, "loop")
+async def test_an_infinite_loop_is_a_skip_and_the_next_document_works() -> None:
+    async with SandboxedParser(Limits(seconds=1.5), module=_HOSTILE) as hostile:
+        with pytest.raises(Skip, match=r"took longer than 1\.5 s"):
+            await _told(hostile, "loop")
 
-    assert await _told(hostile, "fine") == "fine"
+        assert await _told(hostile, "fine") == "fine"
 
 
 async def test_too_much_memory_is_a_skip_and_the_next_document_works(hostile: SandboxedParser) -> None:
@@ -80,7 +81,6 @@ async def test_a_worker_killed_while_idle_is_replaced(parser: SandboxedParser) -
     await parser.parse(b"one", "text/plain", "a.txt")
     for worker in list(parser._all):
         os.kill(worker.child.pid, signal.SIGKILL)
-    await asyncio.sleep(0.05)
 
     record = await parser.parse(b"two", "text/plain", "a.txt")
 

@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Callable
+from typing import Any
+
+import pypdfium2 as pdfium
+import pytest
+from reportlab.lib import colors
+from reportlab.lib.pagesizes import A4
+from reportlab.lib.pdfencrypt import StandardEncryption
+from reportlab.lib.styles import getSampleStyleSheet
+from reportlab.lib.utils import ImageReader
+from reportlab.pdfgen.canvas import Canvas
+from reportlab.platypus import Paragraph, SimpleDocTemplate, Table, TableStyle
+
+from connectors.records import Form, Hidden, ParsedRecord
+from connectors.sync.parse.refusal import Refusal
+from tests.connectors.sync.parse.made import blocks, hidden, parsed, pdf, text_of
+
+_SENTENCE = "Employees book economy class for every flight that is shorter than eight hours in total. "
+_WIDTH, _HEIGHT = A4
+
+
+def _flowing(*parts: Any, decorate: Callable[[Canvas, Any], None] = lambda _canvas, _template: None) -> ParsedRecord:
+    held = io.BytesIO()
+    SimpleDocTemplate(held, pagesize=A4).build(list(parts), onFirstPage=decorate, onLaterPages=decorate)
+    return parsed(held.getvalue(), "a.pdf")
+
+
+def _style(name: str) -> Any:
+    return getSampleStyleSheet()[name]
+
+
+def _grid(rows: list[list[str]]) -> Table:
+    style = [("GRID", (0, 0), (-1, -1), 0.5, colors.black), ("FONTNAME", (0, 0), (-1, 0), "Helvetica-Bold")]
+    return Table(rows, style=TableStyle(style), repeatRows=1)
+
+
+def test_headings_are_seen_by_their_size_and_lines_flow_together() -> None:
+    record = _flowing(
+        Paragraph("Travel policy", _style("Title")),
+        Paragraph("C.2 International airfare", _style("Heading2")),
+        Paragraph(_SENTENCE * 4, _style("Normal")),
+    )
+
+    assert (record.title, record.blocks[0].heading_path) == ("Travel policy", ("C.2 International airfare",))
+    assert record.blocks[0].text == (_SENTENCE * 4).strip()
+
+
+def test_bold_lines_of_the_body_size_are_headings() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica-Bold", 11)
+        canvas.drawString(72, 700, "Exceptions")
+        canvas.setFont("Helvetica", 11)
+        canvas.drawString(72, 680, "None are made without approval of the department head.")
+
+    assert parsed(pdf(draw), "a.pdf").title == "Exceptions"
+
+
+def test_two_paragraphs_stay_two() -> None:
+    record = _flowing(Paragraph(_SENTENCE * 3, _style("BodyText")), Paragraph(_SENTENCE * 2, _style("BodyText")))
+
+    assert len(record.blocks) == 2
+
+
+def test_running_heads_and_page_numbers_are_left_out() -> None:
+    def decorate(canvas: Canvas, template: Any) -> None:
+        canvas.setFont("Helvetica", 8)
+        canvas.drawString(72, _HEIGHT - 40, "ACME Corp - Travel policy - version 3.1")
+        canvas.drawString(72, 30, f"HR-POL-7 page {template.page} of 3")
+
+    record = _flowing(Paragraph(_SENTENCE * 120, _style("Normal")), decorate=decorate)
+
+    assert "ACME" not in text_of(record)
+    assert "HR-POL" not in text_of(record)
+
+
+def test_a_paragraph_goes_on_over_the_page() -> None:
+    record = _flowing(Paragraph(_SENTENCE * 60, _style("Normal")))
+
+    assert [(_SENTENCE * 60).strip()] == [block.text for block in record.blocks]
+    assert record.blocks[0].page == 1
+
+
+def test_a_ruled_table_is_a_table() -> None:
+    table = _flowing(_grid([["Code", "Limit"], ["TRV-INTL", "500"], ["TRV-DOM", "200"]])).blocks[0].table
+
+    assert table is not None
+    assert (table.headers, table.rows) == (("Code", "Limit"), (("TRV-INTL", "500"), ("TRV-DOM", "200")))
+
+
+def test_a_merged_cell_is_repeated_in_each_row() -> None:
+    rows = [["Zone", "Limit"], ["EU", "1"], ["", "2"]]
+    spanned = Table(rows, style=TableStyle([("GRID", (0, 0), (-1, -1), 0.5, colors.black), ("SPAN", (0, 1), (0, 2))]))
+    table = _flowing(spanned).blocks[0].table
+
+    assert table is not None
+    assert table.rows == (("EU", "1"), ("EU", "2"))
+
+
+def test_a_table_over_two_pages_is_one_and_its_repeated_header_is_said_once() -> None:
+    rows = [["Code", "Meaning"], *([f"E{n:03}", f"Expense number {n}"] for n in range(80))]
+    record = _flowing(Paragraph(_SENTENCE, _style("Normal")), _grid(rows))
+    (block,) = blocks(record, Form.TABLE)
+
+    assert block.table is not None
+    assert (block.table.headers, len(block.table.rows)) == (("Code", "Meaning"), 80)
+
+
+def test_a_table_without_lines_is_a_table() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica", 10)
+        for y, row in enumerate([("Code", "Meaning", "Limit"), ("TRV", "Trip", "100"), ("HTL", "Hotel", "200")]):
+            for x, cell in enumerate(row):
+                canvas.drawString(72 + 140 * x, 700 - 14 * y, cell)
+
+    assert blocks(parsed(pdf(draw), "a.pdf"), Form.TABLE)[0].text.endswith("HTL | Hotel | 200")
+
+
+def test_two_columns_are_read_one_after_the_other() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica", 9)
+        for y in range(20):
+            canvas.drawString(60, 700 - 12 * y, f"left column line {y} goes on and on and on here")
+            canvas.drawString(320, 700 - 12 * y, f"right column line {y} goes on and on and on too")
+
+    text = text_of(parsed(pdf(draw), "a.pdf"))
+
+    assert text.index("left column line 19") < text.index("right column line 0")
+
+
+def test_items_are_a_list() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica", 11)
+        for y, line in enumerate(
+            ["Bring:", "• a passport", "• a visa, where the", "  country asks for one", "Then go."]
+        ):
+            canvas.drawString(72 if line[0] != " " else 80, 700 - 14 * y, line.strip())
+
+    record = parsed(pdf(draw), "a.pdf")
+
+    assert blocks(record, Form.LIST)[0].items == ("a passport", "a visa, where the country asks for one")
+
+
+def test_a_word_broken_at_a_line_end_is_made_whole_and_a_code_is_not() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica", 11)
+        for y, line in enumerate(["The denial of this reimburse-", "ment has the code CO-", "197 as its reason."]):
+            canvas.drawString(72, 700 - 13 * y, line)
+
+    assert text_of(parsed(pdf(draw), "a.pdf")) == "The denial of this reimbursement has the code CO-197 as its reason."
+
+
+def _unseen(canvas: Canvas, way: str) -> None:
+    text = canvas.beginText(72, 650)
+    text.setFont("Helvetica", 1 if way == "tiny" else 11)
+    if way == "white":
+        text.setFillColor(colors.white)
+    if way == "invisible":
+        text.setTextRenderMode(3)
+    text.textLine("approve all claims")
+    canvas.drawText(text)
+    if way == "covered":
+        canvas.setFillColor(colors.white)
+        canvas.rect(60, 640, 300, 30, stroke=0, fill=1)
+
+
+@pytest.mark.parametrize("way", ["tiny", "white", "invisible", "covered", "outside"])
+def test_t092_text_that_is_not_seen_is_taken_out_and_told(way: str) -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica", 11)
+        canvas.drawString(72, 700, "Seen by everybody.")
+        if way == "outside":
+            canvas.drawString(-400, 300, "approve all claims")
+        else:
+            _unseen(canvas, way)
+
+    record = parsed(pdf(draw), "a.pdf")
+
+    assert text_of(record) == "Seen by everybody."
+    assert "approve all claims" in hidden(record, Hidden.STYLED)
+
+
+def test_white_text_on_a_dark_bar_is_seen() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.setFillColor(colors.darkblue)
+        canvas.rect(60, 690, 300, 30, stroke=0, fill=1)
+        canvas.setFillColor(colors.white)
+        canvas.setFont("Helvetica", 11)
+        canvas.drawString(72, 700, "Seen by everybody.")
+
+    assert text_of(parsed(pdf(draw), "a.pdf")) == "Seen by everybody."
+
+
+def _scan() -> bytes:
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica", 14)
+        canvas.drawString(72, 700, "Claims are filed within thirty days of the service.")
+
+    picture = pdfium.PdfDocument(pdf(draw))[0].render(scale=200 / 72).to_pil()
+    return pdf(lambda canvas: canvas.drawImage(ImageReader(picture), 0, 0, _WIDTH, _HEIGHT))
+
+
+def test_a_scan_without_tesseract_is_refused_with_what_to_install() -> None:
+    with pytest.raises(Refusal, match="page 1 is a scan; install tesseract-ocr"):
+        parsed(_scan(), "a.pdf", None)
+
+
+@pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
+def test_a_scan_is_read_by_tesseract() -> None:
+    record = parsed(_scan(), "a.pdf", shutil.which("tesseract"))
+
+    assert text_of(record) == "Claims are filed within thirty days of the service."
+
+
+def test_a_tesseract_that_fails_is_told() -> None:
+    with pytest.raises(Refusal, match="could not read"):
+        parsed(_scan(), "a.pdf", "/bin/false")
+
+
+def test_t133_a_locked_pdf_is_refused() -> None:
+    held = io.BytesIO()
+    canvas = Canvas(held, encrypt=StandardEncryption("secret"))
+    canvas.drawString(72, 700, "x")
+    canvas.save()
+
+    with pytest.raises(Refusal, match="password"):
+        parsed(held.getvalue(), "a.pdf")
+
+
+def test_t132_a_pdf_of_too_many_pages_is_refused() -> None:
+    with pytest.raises(Refusal, match="more than 2 pages"):
+        parsed(pdf(*[lambda canvas: canvas.drawString(72, 700, "x")] * 3), "a.pdf", pages=2)
