@@ -159,7 +159,8 @@ def _settled(found: Iterable[Span]) -> tuple[Span, ...]:
 
 _LINE = re.compile(r"[^\n]{1,1200}")
 _SENTENCE = re.compile(
-    r"[^\n]{1,600}?(?:(?<![ .][A-Z])(?<!\b[MmDJS][rs])(?<!\b[MmVv]rs)(?<!\b[Pp]rof)(?<!\bSt)[.!?](?=\s+[^\sa-z])|$)|[^\n]{1,600}"
+    r"[^\n]{1,600}?(?:(?<![ .][A-Z])(?<!\b[MmDJS][rs])(?<!\b[MmVv]rs)(?<!\b[Pp]rof)(?<!\bSt)[.!?](?=\s+[^\sa-z])"
+    r"|$)|[^\n]{1,600}"
 )
 _OTHER_LABELS = [
     "CARDINAL", "DATE", "EVENT", "FAC", "GPE", "LANGUAGE", "LAW", "LOC", "MONEY", "NORP", "ORDINAL", "ORG",

@@ -102,9 +102,9 @@ def _with_known_name(sentence: str) -> Iterator[tuple[int, int]]:
         parts = [_bare(part) for part in alone.group("name").split()]
         if parts[0] in given_names() and (parts[-1] in surnames() or sentence[alone.start("name")].isupper()):
             yield alone.span("name")
-    if (subject := _SUBJECT.match(sentence)) and _PRONOUN.search(sentence, subject.end()):
-        if subject.group("name").lower() not in _ORDINARY and not _code(subject.group("name")):
-            yield subject.span("name")
+    subject = _SUBJECT.match(sentence)
+    if subject and _PRONOUN.search(sentence, subject.end()) and may_name(subject.group("name")):
+        yield subject.span("name")
     lower = not any(character.isupper() for character in sentence[1:])
     for listed in _LOWER_LIST.finditer(sentence) if lower else _LIST.finditer(sentence):
         words = [word for word in _WORD.finditer(sentence, *listed.span()) if word.group() not in {"and", "or"}]
@@ -143,9 +143,9 @@ def _completed(sentence: str, start: int, end: int) -> tuple[int, int]:
     """Take in the initials and surnames around a name that a model cut short."""
     if end > start and (run := _run(sentence, start)) and run[1] > end and run[0] == start:
         end = run[1]
-    if before := _BEFORE.search(sentence, max(0, start - 40), start):
-        if _bare(before.group("word")) not in _ORDINARY and before.end() == start:
-            start = before.start("word")
+    before = _BEFORE.search(sentence, max(0, start - 40), start)
+    if before and _bare(before.group("word")) not in _ORDINARY:
+        start = before.start("word")
     return start, end
 
 
@@ -232,38 +232,49 @@ _FORM_OF_ADDRESS = re.compile(
 )
 _BEFORE = re.compile(r"(?P<word>\b[^\W\d_a-z][\w'’-]{1,40}) (?:[A-Z]\.? ){0,2}$")
 _TITLE = re.compile(
-    r"(?:(?:mr|mrs|ms|miss|mx|dr|prof|professor|sir|dame|madam|herr|frau|mme|mlle|sr|sra|hon|rev|capt|sgt|lt|col|gen)\b\.?\s+)+",
+    r"(?:(?:mr|mrs|ms|miss|mx|dr|prof|professor|sir|dame|madam|herr|frau|mme|mlle|sr|sra|hon|rev|capt|sgt|lt|col"
+    r"|gen)\b\.?\s+)+",
     re.IGNORECASE,
 )
 _CUE = re.compile(
-    r"(?:\b(?:[Nn]ames? (?:is|was|are)|(?:first|last|full|given|family|sur)[ -]?names?(?: is)?\s?[:?]|[Nn]ame\s?:|[Nn]amed (?:him|her|them)"
+    r"(?:\b(?:[Nn]ames? (?:is|was|are)|(?:first|last|full|given|family|sur)[ -]?names?(?: is)?\s?[:?]"
+    r"|[Nn]ame\s?:|[Nn]amed (?:him|her|them)"
     r"|was called|is called|(?:Dear|Hi|Hello|Hey)\b,?)\s{1,8}"
-    r"|\b(?:Patient|Employee|Manager|Owner|Author|Contact|Supervisor|Requester|Approver|Attn|Assignee|Reporter|Claimant|Insured|Signed|Name"
+    r"|\b(?:Patient|Employee|Manager|Owner|Author|Contact|Supervisor|Requester|Approver|Attn|Assignee|Reporter"
+    r"|Claimant|Insured|Signed|Name"
     r"|(?:[A-Z]\w{2,12} |\b)(?:[Bb]y)): {1,4}"
     r"|\b(?:[Ss]igned|[Aa]pproved|[Pp]repared|[Rr]eported|[Dd]irected|[Ww]ritten|[Rr]equested|[Ss]ubmitted) by:? {1,8}"
-    r"|\b(?:kid|son|daughter|wife|husband|mother|father|brother|sister|uncle|aunt|friend|colleague|neighbou?r|[Pp]roducer|[Aa]ctor|[Aa]ctress|[Ss]inger"
+    r"|\b(?:kid|son|daughter|wife|husband|mother|father|brother|sister|uncle|aunt|friend|colleague|neighbou?r"
+    r"|[Pp]roducer|[Aa]ctor|[Aa]ctress|[Ss]inger"
     r"|[Dd]irected [Bb]y:?)\s{1,8}|(?P<i>\bI(?:'m|’m| am) ))"
 )
 _WEAK_CUE = re.compile(
-    r"\b(?:contact|ask|asked|call|e-?mail|thank|thanks|met|meet|told|said|says|with|to|of|by|from|for|is|manager|boss|producer|actor|actress|singer|founder|features) ",
+    r"\b(?:contact|ask|asked|call|e-?mail|thank|thanks|met|meet|told|said|says|with|to|of|by|from|for|is|manager"
+    r"|boss|producer|actor|actress|singer|founder|features) ",
     re.IGNORECASE,
 )
 _LOWER_CUE = re.compile(
-    r"(?:\b(?P<sure>my name is) |\bfollow up with |\bnamed (?:him|her) )(?P<name>[^\W\d_A-Z][\w'’-]{1,30}(?: [^\W\d_A-Z][\w'’-]{0,30}){0,2}?)(?=[.,!?]| has | in | for |$)"
+    r"(?:\b(?P<sure>my name is) |\bfollow up with |\bnamed (?:him"
+    r"|her) )(?P<name>[^\W\d_A-Z][\w'’-]{1,30}(?: [^\W\d_A-Z][\w'’-]{0,30}){0,2}?)(?=[.,!?]| has | in | for |$)"
 )
 _DEED = re.compile(
-    r"(?:^|[.!?,\"”] )(?P<name>[^\W\d_a-z][\w'’-]{1,40}(?: (?:[\w'’-]{1,40}|[A-Z]\.)){0,3}?) (?:(?P<speech>said|says|shouted|replied|told|wrote)"
-    r"|asked|flew|lives? (?:in|on|at)|works? (?:for|at|in)|joined|retired|resigned|(?:will be|was|is) (?:talking|speaking|presenting))\b"
+    r"(?:^|[.!?,\"”] )(?P<name>[^\W\d_a-z][\w'’-]{1,40}(?: (?:[\w'’-]{1,40}|[A-Z]\.)){0,3}?) (?:(?P<speech>said"
+    r"|says|shouted|replied|told|wrote)"
+    r"|asked|flew|lives? (?:in|on|at)|works? (?:for|at|in)|joined|retired|resigned|(?:will be|was|is) (?:talking"
+    r"|speaking|presenting))\b"
 )
 _LIST = re.compile(
-    r"(?<![\w'’-])[^\W\d_a-z][\w'’-]{1,30}(?:, [^\W\d_a-z][\w'’-]{1,30}){0,12},?(?: (?:and|or|&) [^\W\d_a-z][\w'’-]{1,30})?"
+    r"(?<![\w'’-])[^\W\d_a-z][\w'’-]{1,30}(?:, [^\W\d_a-z][\w'’-]{1,30}){0,12},?(?: (?:and|or"
+    r"|&) [^\W\d_a-z][\w'’-]{1,30})?"
 )
 _LOWER_LIST = re.compile(
     r"\b[^\W\d_A-Z][\w'’-]{1,30}(?:, [^\W\d_A-Z][\w'’-]{1,30}){2,12},?(?: (?:and|or) [^\W\d_A-Z][\w'’-]{1,30})?"
 )
 _STREET = re.compile(
-    r"\b(?:street|st|road|rd|ave|avenue|apt|suite|box|lane|drive|blvd|boulevard|strasse|straße|gade|vej|rue|via|viale|vicolo|rua|calle|plaza|square"
-    r"|building|bldg|tower|room|hall|airport|turnpike|str|court|way|terrace|incorporated|company|hospital|university|college|school|inc|llc|ltd|gmbh|corp|corporation|group|foundation|act|plan|awards?)\b\.?",
+    r"\b(?:street|st|road|rd|ave|avenue|apt|suite|box|lane|drive|blvd|boulevard|strasse|straße|gade|vej|rue|via"
+    r"|viale|vicolo|rua|calle|plaza|square"
+    r"|building|bldg|tower|room|hall|airport|turnpike|str|court|way|terrace|incorporated|company|hospital"
+    r"|university|college|school|inc|llc|ltd|gmbh|corp|corporation|group|foundation|act|plan|awards?)\b\.?",
     re.IGNORECASE,
 )
 _NUMBER_BEFORE = re.compile(r"\d[\w/]{0,3},? $")
@@ -274,34 +285,49 @@ _PLACE_BEFORE = re.compile(
 )
 _ORDINARY = frozenset(
     """
-    a about above account accounts act action addendum address admin administration administrator after afternoon agency agreement air all allowance also
-    am an and annual answer any appendix applicant application approval approved april are area as ask asset assistant at attn audit august author authority awarded actor actress singer producer
-    award away back badge bank base because before benefit benefits best bill board bonus both box branch budget building business but buyer by calendar call
-    can card care case center centre chair change channel charge check chief child church city claim claimant claims class clause client code committee company
-    compliance computer conference contact contract contractor contractors corporate cost council country county credit customer customers daily data date day days dear
-    december deputy design desk detail details device did director directory division do document documents does domestic draft drive due duties each east
-    effective email emergency employee employees employer english enter equipment error europe european event every everyone example exception executive
-    expense expenses export external facilities family faq february federal fee fees field file final finance first flight following for form friday from full
-    fund general german get gift gifts global go good government grade greenlander group guest guidance guide guidelines hall handbook have he head health hello help her
-    here hi his holiday home hotel hour hours house how hr human i id if in information insurance insured internal international invoice is issue issues it italian its january job
-    july june just keep key keys kind last law lead leader leadership leave legal let letter level library life limit limits line link list local log login mail main make
-    manager managers manual march may me medical meeting meetings member members memo mission monday month more most mr mrs ms must my name national need network new news
-    next night no north not note notes notice november now number object october of office officer ok on one online only open operations option or order
-    organization other our outside overtime overview owner page paid park parking part party password patient pay payer payment payroll pension people per performance
-    permission person personal phone place plan please point policies policy polish portal position post president price privacy procedure process procurement product
-    program programme project property public purchase purpose quality question questions quick rate rates read record records red reference region regional regular
-    reimbursement remote report reports request requester resource resources response responsible result return review rights risk road role roles room rule rules russian safety
-    salary sales salesperson saturday schedule school science scope search secretary section security see senior september service services she should sick sign signed since site
-    slack software some south spanish special staff standard start state statement states status step steps still street strong subject subscriber suite summary sunday supervisor
-    supplier support system systems table task tax team teams technical technology tell terms test thank thanks that the their them then there these they this those
-    thursday ticket time title to today tool total town training transport travel treasury tuesday two type under union unit united university until update updated
-    use used user users vacation value vendor verify version very view visa visit visitor visitors want was we web website wednesday week weekend well were west what when
-    where which while white who why will with within without work worker workers working workplace would year years yes you your
-    acme african american api apple asian australian austrian azure belgian brazilian british calls canadian chinese christmas cloud confluence danish docker dutch easter excel
-    facebook finnish french git github gitlab google grafana greek icelandic indian internet irish iso japan japanese jenkins jira korean kubernetes latin linkedin linux
-    mexican microsoft norwegian okta oracle outlook palo portuguese powerpoint python salesforce sap scottish servicenow sharepoint splunk swedish swiss teams terraform turkish
-    twitter ukrainian webex welsh windows wi-fi wifi word workday youtube zoom
-    austin berlin boston brazil california canada china denmark england florida france georgia germany iceland india ireland italy kenya london mexico netherlands norway paris poland porto
-    portugal russia scotland spain sweden switzerland sydney texas tokyo turkey ukraine virginia washington york
+    a about above account accounts act action addendum address admin administration administrator after
+    afternoon agency agreement air all allowance also am an and annual answer any appendix applicant application
+    approval approved april are area as ask asset assistant at attn audit august author authority awarded actor
+    actress singer producer award away back badge bank base because before benefit benefits best bill board
+    bonus both box branch budget building business but buyer by calendar call can card care case center centre
+    chair change channel charge check chief child church city claim claimant claims class clause client code
+    committee company compliance computer conference contact contract contractor contractors corporate cost
+    council country county credit customer customers daily data date day days dear december deputy design desk
+    detail details device did director directory division do document documents does domestic draft drive due
+    duties each east effective email emergency employee employees employer english enter equipment error europe
+    european event every everyone example exception executive expense expenses export external facilities family
+    faq february federal fee fees field file final finance first flight following for form friday from full fund
+    general german get gift gifts global go good government grade greenlander group guest guidance guide
+    guidelines hall handbook have he head health hello help her here hi his holiday home hotel hour hours house
+    how hr human i id if in information insurance insured internal international invoice is issue issues it
+    italian its january job july june just keep key keys kind last law lead leader leadership leave legal let
+    letter level library life limit limits line link list local log login mail main make manager managers manual
+    march may me medical meeting meetings member members memo mission monday month more most mr mrs ms must my
+    name national need network new news next night no north not note notes notice november now number object
+    october of office officer ok on one online only open operations option or order organization other our
+    outside overtime overview owner page paid park parking part party password patient pay payer payment payroll
+    pension people per performance permission person personal phone place plan please point policies policy
+    polish portal position post president price privacy procedure process procurement product program programme
+    project property public purchase purpose quality question questions quick rate rates read record records red
+    reference region regional regular reimbursement remote report reports request requester resource resources
+    response responsible result return review rights risk road role roles room rule rules russian safety salary
+    sales salesperson saturday schedule school science scope search secretary section security see senior
+    september service services she should sick sign signed since site slack software some south spanish special
+    staff standard start state statement states status step steps still street strong subject subscriber suite
+    summary sunday supervisor supplier support system systems table task tax team teams technical technology
+    tell terms test thank thanks that the their them then there these they this those thursday ticket time title
+    to today tool total town training transport travel treasury tuesday two type under union unit united
+    university until update updated use used user users vacation value vendor verify version very view visa
+    visit visitor visitors want was we web website wednesday week weekend well were west what when where which
+    while white who why will with within without work worker workers working workplace would year years yes you
+    your acme african american api apple asian australian austrian azure belgian brazilian british calls
+    canadian chinese christmas cloud confluence danish docker dutch easter excel facebook finnish french git
+    github gitlab google grafana greek icelandic indian internet irish iso japan japanese jenkins jira korean
+    kubernetes latin linkedin linux mexican microsoft norwegian okta oracle outlook palo portuguese powerpoint
+    python salesforce sap scottish servicenow sharepoint splunk swedish swiss teams terraform turkish twitter
+    ukrainian webex welsh windows wi-fi wifi word workday youtube zoom austin berlin boston brazil california
+    canada china denmark england florida france georgia germany iceland india ireland italy kenya london mexico
+    netherlands norway paris poland porto portugal russia scotland spain sweden switzerland sydney texas tokyo
+    turkey ukraine virginia washington york
     """.split()
 )

@@ -101,21 +101,24 @@ def _key(text: str, start: int, end: int) -> float:
 _ROLE_SCORE = 0.3  # a team's mailbox is nobody's personal data; below the threshold of masking
 _ROLES = frozenset(
     """
-    access accounting accounts admin admins alerts all ap benefits billing careers compliance contact customer desk ethics events expense expenses
-    facilities feedback finance hello help helpdesk hotline hr info inquiries it jobs legal list mail marketing media news noreply office ops
-    payroll people peopleops policy postmaster press privacy procurement reception recruiting reply request requests safety sales security service
-    servicedesk services support talent team tickets training travel webmaster whistleblower
+    access accounting accounts admin admins alerts all ap benefits billing careers compliance contact customer
+    desk ethics events expense expenses facilities feedback finance hello help helpdesk hotline hr info
+    inquiries it jobs legal list mail marketing media news noreply office ops payroll people peopleops policy
+    postmaster press privacy procurement reception recruiting reply request requests safety sales security
+    service servicedesk services support talent team tickets training travel webmaster whistleblower
     """.split()
 )
 _DIGIT = re.compile(r"\d")
 _CARD_WORDS = re.compile(r"card|visa|mastercard|amex|american express|discover|jcb|diners|maestro", re.IGNORECASE)
 _PHONE_WORDS = re.compile(
-    r"\b(?:phone|tel|telephone|telefon|cell|mobile|mobil|fax|call(?: me| us)?|dial|text|sms|whatsapp|hotline|reach (?:me|us|him|her)"
+    r"\b(?:phone|tel|telephone|telefon|cell|mobile|mobil|fax|call(?: me| us)?|dial|text|sms|whatsapp|hotline"
+    r"|reach (?:me|us|him|her)"
     r"|registered|messages? to|ring)\b|[☎📞]",
     re.IGNORECASE,
 )
 _NOT_PHONE = re.compile(
-    r"(?:\b(?:po|order|invoice|ticket|account|card|iban|case|ref|reference|version|isbn|doi|zip|section|form|omb|id|no\.?)\b[ #:.]*|[#$€£/=_])$",
+    r"(?:\b(?:po|order|invoice|ticket|account|card|iban|case|ref|reference|version|isbn|doi|zip|section|form|omb"
+    r"|id|no\.?)\b[ #:.]*|[#$€£/=_])$",
     re.IGNORECASE,
 )
 _PHONE_SHAPE = re.compile(
@@ -182,7 +185,8 @@ _RULES = (
         "EMPLOYEE_ID",
         ("emp", "staff", "personnel", "worker", "payroll", "badge", "eid"),
         re.compile(
-            r"\b(?:employee|emp|staff|personnel|worker|payroll|badge)[ _-]?(?:id|no|number|num|nr)?\b[.:#= ]{0,4}(?:is )?"
+            r"\b(?:employee|emp|staff|personnel|worker|payroll|badge)[ _-]?(?:id|no|number|num"
+            r"|nr)?\b[.:#= ]{0,4}(?:is )?"
             r"([A-Z]{0,4}-?\d{3,10})\b",
             re.IGNORECASE,
         ),
@@ -194,7 +198,8 @@ _RULES = (
         "DATE_OF_BIRTH",
         ("birth", "dob", "born", "d.o.b"),
         re.compile(
-            rf"\b(?:dob|d\.o\.b\.?|(?:date of )?birth ?da(?:te|y)|date of birth|born(?: on)?)\b[^\n\d]{{0,16}}?({_DAY})",
+            rf"\b(?:dob|d\.o\.b\.?|(?:date of )?birth ?da(?:te|y)|date of birth"
+            rf"|born(?: on)?)\b[^\n\d]{{0,16}}?({_DAY})",
             re.IGNORECASE,
         ),
         group=1,
@@ -204,7 +209,8 @@ _RULES = (
         "MEDICAL_ID",
         ("mrn", "medical", "member", "patient", "subscriber", "insur", "nhs", "medicare", "medicaid"),
         re.compile(
-            r"\b(?:mrn|(?:medical record|member(?:ship)?|patient|subscriber|beneficiary|health insurance|insurance|nhs|medicare|medicaid)"
+            r"\b(?:mrn|(?:medical record|member(?:ship)?|patient|subscriber|beneficiary|health insurance"
+            r"|insurance|nhs|medicare|medicaid)"
             r"[ -]?(?:id|no|number|num|nr|#))\b[.:#= ]{0,4}(?:is )?([A-Z]{0,5}[- ]?\d[A-Z0-9-]{3,18})\b",
             re.IGNORECASE,
         ),
@@ -224,8 +230,10 @@ _RULES = (
         "API_KEY",
         ("akia", "asia", "gh", "glpat", "sk-", "sk_", "pk_", "rk_", "aiza", "eyj", "npm_", "pypi-", "sg.", "atatt"),
         re.compile(
-            r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b|\bgh[pousr]_[A-Za-z0-9]{20,255}|\bgithub_pat_\w{20,255}|\bglpat-[\w-]{20,64}"
-            r"|\bsk-(?:[a-z]{2,8}-)?[\w-]{20,200}|\b[spr]k_(?:live|test)_[A-Za-z0-9]{10,99}|\bAIza[\w-]{35}|\bnpm_[A-Za-z0-9]{36}"
+            r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b|\bgh[pousr]_[A-Za-z0-9]{20,255}|\bgithub_pat_\w{20,255}"
+            r"|\bglpat-[\w-]{20,64}"
+            r"|\bsk-(?:[a-z]{2,8}-)?[\w-]{20,200}|\b[spr]k_(?:live|test)_[A-Za-z0-9]{10,99}|\bAIza[\w-]{35}"
+            r"|\bnpm_[A-Za-z0-9]{36}"
             r"|\bpypi-[\w-]{50,250}|\bSG\.[\w-]{16,32}\.[\w-]{16,64}|\bATATT[\w=-]{20,250}"
             r"|\beyJ[\w-]{10,2000}\.eyJ[\w-]{10,4000}\.[\w-]{10,1000}"
         ),
@@ -235,7 +243,8 @@ _RULES = (
         "API_KEY",
         ("key", "secret", "token", "bearer"),
         re.compile(
-            r"\b(?:(?:api|access|secret|client|auth|private|account|shared|signing|aws)[ _-]?(?:access[ _-]?)?(?:key|secret|token)(?:[ _-]?id)?|secret|token|bearer)"
+            r"\b(?:(?:api|access|secret|client|auth|private|account|shared|signing"
+            r"|aws)[ _-]?(?:access[ _-]?)?(?:key|secret|token)(?:[ _-]?id)?|secret|token|bearer)"
             r"\b[\"']?(?: is|\s?[:=]|\s)\s?[\"']?([A-Za-z0-9/+_.~-]{16,250}={0,2})",
             re.IGNORECASE,
         ),
@@ -247,7 +256,8 @@ _RULES = (
         "PASSWORD",
         ("password", "passwd", "pwd", "passphrase", "passcode", "passwort", "kennwort"),
         re.compile(
-            r"(?:\b|_)(?:password|passwd|pwd|passphrase|passcode|passwort|kennwort)\b[\"']?(?:\s?[:=]+| is:?)\s?[\"']?([^\s\"'|]{4,100})",
+            r"(?:\b|_)(?:password|passwd|pwd|passphrase|passcode|passwort|kennwort)\b[\"']?(?:\s?[:=]+"
+            r"| is:?)\s?[\"']?([^\s\"'|]{4,100})",
             re.IGNORECASE,
         ),
         group=1,
@@ -263,7 +273,8 @@ _RULES = (
         "PRIVATE_KEY",
         ("private key",),
         re.compile(
-            r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----[^-]{0,8000}(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?"
+            r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----[^-]{0,8000}"
+            r"(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?"
         ),
         _SURE,
     ),
