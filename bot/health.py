@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from bot.keeping import overview
 from connectors.errors import DoorError
+from policies.access import NOBODY, Access, AccessExpr, Unknown
+from policies.facts import Kind, Life, Moment, Resource, Scope, ScopeState, Subject, Trust
+from policies.names import DocumentId, Principal, ScopeId
 
 if TYPE_CHECKING:
     from bot.wiring import App
 
-_LATE = 4  # syncs that may be missed before a source is called late
+_MISSED = 4  # syncs that may be missed before a source is called late
+_LATE = 86_400.0  # seconds; less is not worth an alarm where nobody runs `serve`
 
 
 def _line(check: str, problem: str | None = None, fix: str | None = None) -> dict[str, Any]:
@@ -21,6 +26,7 @@ def _line(check: str, problem: str | None = None, fix: str | None = None) -> dic
 async def checks(app: App) -> AsyncIterator[dict[str, Any]]:
     """Every check in order, cheap ones first; one line each."""
     yield _line("settings")
+    yield _policy(app)
     yield await _ledger(app)
     yield await _index(app)
     async for line in _models(app):
@@ -37,6 +43,33 @@ async def ready(app: App) -> AsyncIterator[str]:
     for line in (await _ledger(app), await _index(app)):
         if not line["ok"]:
             yield line["check"]
+
+
+def _policy(app: App) -> dict[str, Any]:
+    """Four cases that any policy must refuse, whatever it is configured to."""
+    now = app.clock()
+    person = Principal.person("somebody@example.com")
+    asker = Subject(person, Kind.MEMBER, True, frozenset([person]), now)
+    mine = AccessExpr.any_of(person)
+    cases = {
+        "unknown rules": _scope(Unknown("not read"), now, timedelta(days=1)),
+        "no reader": _scope(NOBODY, now, timedelta(days=1)),
+        "a second clause": _scope(mine & NOBODY, now, timedelta(days=1)),
+        "a lapsed lease": _scope(mine, now - timedelta(days=2), timedelta(days=1)),
+    }
+    moment = Moment(now, now.date(), dated=False)
+    let_through = [name for name, scope in cases.items() if app.policy.decide(asker, _document(scope), moment)]
+    problem = f"it lets people read in spite of {', '.join(let_through)}" if let_through else None
+    return _line("policy", problem, "stop this process and restore policies/ from its release")
+
+
+def _scope(access: Access, verified_at: datetime, lease: timedelta) -> Scope:
+    return Scope(ScopeId(1), access, ScopeState.ACTIVE, verified_at, lease)
+
+
+def _document(scope: Scope) -> Resource:
+    document = DocumentId("check", "case")
+    return Resource(document, "v1", scope, Life.LIVE, True, None, None, None, False, Trust.CLEAN)
 
 
 async def _ledger(app: App) -> dict[str, Any]:
@@ -72,7 +105,7 @@ async def _models(app: App) -> AsyncIterator[dict[str, Any]]:
 
 
 async def _sources(app: App) -> AsyncIterator[dict[str, Any]]:
-    late = _LATE * app.settings.sync_every.total_seconds()
+    late = max(_LATE, _MISSED * app.settings.sync_every.total_seconds())
     found = False
     async for state in overview(app.keeping):
         found = True
@@ -96,9 +129,8 @@ async def _people(app: App) -> dict[str, Any]:
 
 async def _audit(app: App) -> dict[str, Any]:
     verdict = await app.traces.verify()
-    return _line(
-        "audit record", None if verdict else f"{verdict.status}: {verdict.problem}", "keep it as it is and look"
-    )
+    problem = None if verdict else f"{verdict.status}: {verdict.problem}"
+    return _line("audit record", problem, "keep it as it is and find out who could write to it")
 
 
 def _slack(app: App) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ def demo(as_json: bool) -> None:
 
     The second time takes seconds. Everything is written to the data directory, ./var where FOOTNOTE_DATA says nothing.
     """
-    questions = tomllib.loads((SAMPLE / "questions.toml").read_text(encoding="utf-8"))["questions"]
+    questions = _questions()
     folder = str((SAMPLE / "documents").resolve())
 
     async def work(app: App) -> list[tuple[Json, Json]]:
@@ -40,6 +41,12 @@ def demo(as_json: bool) -> None:
         _where_next(asked)
 
 
+def _questions() -> list[dict[str, Any]]:
+    """The sample questions as requests; TOML has days where a request has text."""
+    read = tomllib.loads((SAMPLE / "questions.toml").read_text(encoding="utf-8"))["questions"]
+    return [{**each, "on": each["on"].isoformat()} if isinstance(each.get("on"), date) else each for each in read]
+
+
 async def _bring_in(app: App, folder: str, *, quiet: bool) -> None:
     from bot.commands.sources import show_report
     from bot.keeping import add_source, sync_sources
@@ -48,7 +55,7 @@ async def _bring_in(app: App, folder: str, *, quiet: bool) -> None:
     with screen.progress("Syncing") as tell:
         reports = [report async for report in sync_sources(app.keeping, SOURCE, tell=tell)]
     if not quiet:
-        click.echo("The sample tenant is a made-up company: 46 documents, 12 people, nested groups.\n")
+        click.echo("The sample tenant is a made-up company; bot/sample/README.md says who is who in it.\n")
         for report in reports:
             show_report(report)
 

@@ -32,7 +32,7 @@ def sync(source: str | None, full: bool, as_json: bool) -> None:
             return complete
 
     if not run(work):
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(3)  # what it read did not get through to the end
 
 
 def show_report(report: dict[str, Any]) -> None:
@@ -42,10 +42,14 @@ def show_report(report: dict[str, Any]) -> None:
         for key in ("seen", "upserted", "deleted", "access_changed", "moved", "unchanged")
         if report[key] or key == "seen"
     )
-    ending = "" if report["complete"] else "; it did not get through, run it again"
+    ending = "" if report["complete"] else "; it did not get through to the end"
     click.echo(screen.plain(f"{report['source']}: {counts} in {report['seconds']:.1f} s{ending}"))
+    for problem in report["problems"]:
+        click.echo(screen.plain(f"  {problem}"))
     for skipped in report["skipped"]:
         click.echo(screen.plain(f"  skipped {skipped['document']}: {skipped['reason']}"))
+    for notice in report["notices"]:
+        click.echo(screen.plain(f"  note on {notice['document']}: {notice['reason']}"))
 
 
 @click.group()
@@ -70,10 +74,12 @@ def add() -> None:
 def add_files(name: str, path: Path, as_json: bool) -> None:
     """Add the files below a folder of this machine."""
 
+    folder = str(path.resolve())
+
     async def work(app: App) -> dict[str, Any]:
         from bot.keeping import add_source
 
-        return await add_source(app.keeping, name, "files", {"path": str(path.resolve())})
+        return await add_source(app.keeping, name, "files", {"path": folder})
 
     added = run(work)
     screen.emit(added) if as_json else click.echo(
