@@ -111,22 +111,24 @@ def _clean_block(block: Block) -> tuple[Block, int]:
     text, found = _clean(block.text)
     items = tuple(_clean(item)[0] for item in block.items)
     table = block.table
-    if table is not None:
-        rows = []
-        for row in table.rows:
-            cells = [_clean(cell) for cell in row]
-            found += sum(count for _, count in cells)
-            rows.append(_clean_row(table.headers, tuple(cell for cell, _ in cells)))
-        table = Table(table.headers, tuple(rows), _clean(table.caption)[0])
-    return replace(block, text=text, items=items, table=table), found
+    if table is None:
+        return replace(block, text=text, items=items), found
+    rows = [_clean_row(table.headers, row) for row in table.rows]
+    found = sum(count for _, count in rows)
+    clean = Table(table.headers, tuple(row for row, _ in rows), _clean(table.caption)[0])
+    lines = "\n".join(" | ".join(cells) for cells in (table.headers, *clean.rows))
+    return replace(block, text=lines if found else text, items=items, table=clean), found
 
 
-def _clean_row(headers: Sequence[str], cells: tuple[str, ...]) -> tuple[str, ...]:
-    """A cell under a header such as `Password` is one, whatever it looks like."""
-    return tuple(
-        SECRET if cell and _STATED.fullmatch(f"{header}: {cell}") else cell
-        for header, cell in zip(headers, cells, strict=True)
-    )
+def _clean_row(headers: Sequence[str], cells: Sequence[str]) -> tuple[tuple[str, ...], int]:
+    """A cell under a header such as `Password` is one where it looks like one."""
+    cleaned = [_clean_cell(header, cell) for header, cell in zip(headers, cells, strict=True)]
+    return tuple(cell for cell, _ in cleaned), sum(found for _, found in cleaned)
+
+
+def _clean_cell(header: str, cell: str) -> tuple[str, int]:
+    stated = _STATED.fullmatch(f"{header}: {cell}")
+    return (SECRET, 1) if stated and _looks_secret(stated["value"]) else _clean(cell)
 
 
 def _clean(text: str) -> tuple[str, int]:
