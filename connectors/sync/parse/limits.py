@@ -10,8 +10,9 @@ from typing import Any, Self
 class Limits:
     """What one document may use. Sizes are bytes unless the name says otherwise."""
 
-    seconds: float = 20.0  # on the wall, the recognition of scans excepted
-    seconds_for_scans: float = 120.0  # on the wall, for a document with scanned pages
+    seconds: float = 20.0  # for a small document, the recognition of scans excepted
+    seconds_per_mb: float = 2.0  # more, by the size of the body
+    seconds_for_scans: float = 120.0  # more, for a PDF that may have scanned pages
     memory_mb: int = 512  # of the whole worker
     body: int = 50_000_000
     unpacked: int = 200_000_000

@@ -36,6 +36,8 @@ _ARCHIVES = (b"PK\x03\x04", b"Rar!", b"7z\xbc\xaf\x27\x1c", b"\x1f\x8b", b"BZh",
 _ENTRY = b"PK\x01\x02"
 _EMBEDDED = re.compile(r"^(?:word|ppt|xl)/embeddings/[^/]+$", re.I)
 _MACROS = re.compile(r"(?:^|/)(?:vbaProject|vbaData|macrosheets?)", re.I)
+_ENCODING = re.compile(rb"encoding\s*=\s*[\"']([^\"']*)")
+_ENCODINGS = {b"utf-8", b"utf-16", b"us-ascii", b"ascii", b"iso-8859-1", b"windows-1252"}
 _DOCTYPE = re.compile(rb"<!\s*(?:DOCTYPE|ENTITY)", re.I)
 _SMALL_ENOUGH_TO_COMPRESS_WELL = 10_000_000  # text of one repeated word is packed well beyond the ratio
 
@@ -142,10 +144,7 @@ class Package:
         if lowered.endswith(".rels"):
             self._inspect_relations(name)
         elif lowered.endswith((".xml", ".vml")):
-            head = self.raw(name)[:4096]
-            plain = head.replace(b"\0", b"") if b"\0" in head else head
-            if _DOCTYPE.search(plain):
-                raise Refusal("declares a document type in its XML, which Office never does; it may be hostile")
+            _check_prolog(self.raw(name))
         elif not _EMBEDDED.match(name):
             with self._zip.open(name) as part:
                 if part.read(8).startswith(_ARCHIVES):
@@ -154,9 +153,7 @@ class Package:
             self.notices.append("its embedded files are not read")
 
     def _inspect_relations(self, name: str) -> None:
-        body = self.raw(name)
-        if _DOCTYPE.search(body[:4096].replace(b"\0", b"")):
-            raise Refusal("declares a document type in its XML, which Office never does; it may be hostile")
+        _check_prolog(self.raw(name))
         for element in self.xml(name).iter(_RELATION):
             kind = element.get("Type", "").rsplit("/", 1)[-1]
             if element.get("TargetMode") != "External" or kind == "hyperlink":
@@ -167,6 +164,16 @@ class Package:
                 continue  # a person's own Normal.dotm; nothing is read from it
             else:
                 raise Refusal(f"relates to something outside itself ({kind}); remove the link or embed it")
+
+
+def _check_prolog(body: bytes) -> None:
+    """Refuse XML that declares a document type, or an encoding in which one could hide from this check."""
+    plain = body.replace(b"\0", b"") if b"\0" in body[:4096] else body
+    if _DOCTYPE.search(plain):
+        raise Refusal("declares a document type in its XML, which Office never does; it may be hostile")
+    encoding = _ENCODING.search(plain[:200])
+    if encoding and encoding.group(1).lower() not in _ENCODINGS:
+        raise Refusal("has XML in an encoding that Office never uses; it may be hostile")
 
 
 def said(element: etree._Element, *tags: str, between: str = "") -> str:

@@ -25,6 +25,7 @@ _BOLD = ("bold", "black", "heavy", "demi", "cmbx", "-medi")
 _MONO = ("courier", "mono", "consol", "menlo", "typewriter", "cmtt")
 _FIXED_PITCH, _FORCED_BOLD = 1, 1 << 18
 _DEEPEST_FORM = 5
+_BROKEN_WORD = 2  # how pdfium writes the hyphen at the end of a line
 
 Matrix = tuple[float, float, float, float, float, float]
 Colour = tuple[int, int, int, int]
@@ -164,7 +165,7 @@ def _walk(
         thing = get(holder, index)
         kind = raw.FPDFPageObj_GetType(thing)
         if kind == raw.FPDF_PAGEOBJ_TEXT:
-            drawn.texts[ctypes.cast(thing, ctypes.c_void_p).value or 0] = (drawn.count, thing, matrix)
+            drawn.texts[_address(thing)] = (drawn.count, thing, matrix)
         elif kind == raw.FPDF_PAGEOBJ_PATH:
             _path(thing, matrix, drawn, corner)
         elif kind in (raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_SHADING):
@@ -278,23 +279,26 @@ def _colour(thing: Any) -> Colour:
 def _glyphs(textpage: Any, page: Page, drawn: _Drawn, corner: tuple[float, float]) -> Iterator[Glyph | None]:
     """Visible characters in the order of writing; None where pdfium sees a line end. Hidden ones go to the page."""
     handle = textpage.raw
+    unicode, place, owner = raw.FPDFText_GetUnicode, raw.FPDFText_GetLooseCharBox, raw.FPDFText_GetTextObject
     looks: dict[int, _Look] = {}
     box = raw.FS_RECTF()
+    left, top = corner
     hidden: list[str] = []
     layer: list[str] = []
-    for index in range(min(raw.FPDFText_CountChars(handle), _MOST_CHARACTERS)):
-        code = raw.FPDFText_GetUnicode(handle, index)
-        if code in (0, 0xFFFE, 0xFFFF):
-            continue
-        text = "-" if code == 2 else chr(code) if code < 0x110000 else ""  # 2 is pdfium's hyphen at a line's end
-        if text in "\r\n":
+    for index in range(min(raw.FPDFText_CountChars(handle), _MOST_CHARACTERS)):  # the hot loop: few calls, few names
+        code = unicode(handle, index)
+        if code in (10, 13):
             hidden.append("\n")
             layer.append("\n")
             yield None
             continue
-        raw.FPDFText_GetLooseCharBox(handle, index, box)
-        where = Box(box.left - corner[0], corner[1] - box.top, box.right - corner[0], corner[1] - box.bottom)
-        look = _look(handle, index, where, page, drawn, looks)
+        if code in (0, 0xFFFE, 0xFFFF) or code > 0x10FFFF:
+            continue
+        text = "-" if code == _BROKEN_WORD else chr(code)
+        place(handle, index, box)
+        where = Box(box.left - left, top - box.top, box.right - left, top - box.bottom)
+        thing = owner(handle, index)
+        look = looks.get(_address(thing)) or _look(handle, index, thing, where, drawn, looks)
         if look.layer:
             layer.append(text)
         elif look.hidden or not (-2 <= where.x0 <= page.width + 2 and -2 <= where.y0 <= page.height + 2):
@@ -305,11 +309,8 @@ def _glyphs(textpage: Any, page: Page, drawn: _Drawn, corner: tuple[float, float
     page.layer = ["".join(layer).strip()] if "".join(layer).strip() else []
 
 
-def _look(handle: Any, index: int, where: Box, page: Page, drawn: _Drawn, looks: dict[int, _Look]) -> _Look:
-    thing = raw.FPDFText_GetTextObject(handle, index)
-    address = ctypes.cast(thing, ctypes.c_void_p).value if thing else 0
-    if address and address in looks:
-        return looks[address]
+def _look(handle: Any, index: int, thing: Any, where: Box, drawn: _Drawn, looks: dict[int, _Look]) -> _Look:
+    address = _address(thing)
     if not address:  # a space that pdfium put in
         return _Look(where.y1 - where.y0 or 10.0, False, False, False, False)
     order, _, matrix = drawn.texts.get(address, (0, None, (1, 0, 0, 1, 0, 0)))
@@ -327,6 +328,11 @@ def _look(handle: Any, index: int, where: Box, page: Page, drawn: _Drawn, looks:
     )
     looks[address] = look
     return look
+
+
+def _address(thing: Any) -> int:
+    """Where pdfium holds an object: what tells one from another. Reading the pointer's own bytes is the fast way."""
+    return ctypes.c_void_p.from_buffer(thing).value or 0
 
 
 def _font(handle: Any, index: int) -> tuple[str, int]:

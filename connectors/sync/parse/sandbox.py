@@ -97,7 +97,7 @@ class SandboxedParser:
         """Raises Skip with a reason for a hostile, broken, locked or unsupported file."""
         if len(body) > self._limits.body:
             raise Skip(f"is larger than {self._limits.body // 1_000_000} MB")
-        head = {"media_type": media_type, "name": name, "length": len(body), "seconds": self._processor_seconds()}
+        head = {"media_type": media_type, "name": name, "length": len(body), "seconds": self._own_seconds(body)}
         try:
             return await self._parse(head, body)
         except (
@@ -121,7 +121,7 @@ class SandboxedParser:
                 raise Skip(f"took longer than {self._wall_seconds(body):g} s to read") from None
             except (EOFError, OSError) as error:
                 status = await self._drop(worker)
-                if worker.documents > 1:
+                if worker.documents > 1 and status != -signal.SIGXCPU:
                     raise _DiedWarmError(self._why_it_died(status)) from error
                 raise Skip(self._why_it_died(status)) from error
             except asyncio.CancelledError:
@@ -201,12 +201,13 @@ class SandboxedParser:
         self._all.discard(worker)
         return await worker.end()
 
+    def _own_seconds(self, body: bytes) -> float:
+        """Processor time of the worker itself, which recognising scans does not count towards."""
+        return self._limits.seconds + self._limits.seconds_per_mb * (len(body) // 1_000_000)
+
     def _wall_seconds(self, body: bytes) -> float:
         scans = self._tesseract is not None and body[:5] == b"%PDF-"
-        return self._limits.seconds_for_scans if scans else self._limits.seconds
-
-    def _processor_seconds(self) -> float:
-        return self._limits.seconds_for_scans if self._tesseract else self._limits.seconds
+        return self._own_seconds(body) + (self._limits.seconds_for_scans if scans else 0.0)
 
     def _too_much_memory(self) -> str:
         return f"needs more than {self._limits.memory_mb} MB of memory to read"

@@ -113,6 +113,18 @@ async def test_t131_entities_in_utf16_are_refused(parser: SandboxedParser, lette
     assert "document type" in await _refusal(parser, repacked(letter, {"word/styles.xml": text.encode("utf-16")}))
 
 
+async def test_t131_a_document_type_behind_a_long_comment_is_refused(parser: SandboxedParser, letter: bytes) -> None:
+    text = f'<?xml version="1.0"?><!--{"x" * 100_000}--><!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'
+
+    assert "document type" in await _refusal(parser, repacked(letter, {"word/styles.xml": text.encode()}))
+
+
+async def test_t131_an_encoding_that_hides_markup_is_refused(parser: SandboxedParser, letter: bytes) -> None:
+    text = b'<?xml version="1.0" encoding="cp037"?>'
+
+    assert "encoding" in await _refusal(parser, repacked(letter, {"word/styles.xml": text}))
+
+
 async def test_t131_an_external_link_of_a_workbook_is_refused_and_not_fetched(parser: SandboxedParser) -> None:
     asked = asyncio.Event()
     server = await asyncio.start_server(lambda _r, _w: asked.set(), "127.0.0.1", 0)
