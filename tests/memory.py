@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from connectors.errors import DoorError, Skip, Stop, Transient
-from connectors.ports import IndexIdentity, Known, Run, Stored, Verdict
+from connectors.ports import IndexIdentity, Known, PersonRecord, Run, Stored, Verdict
 from connectors.records import (
     Block,
     Candidate,
@@ -27,6 +27,7 @@ from connectors.records import (
     ScopeRules,
     Search,
     SourceDocument,
+    Span,
     Table,
 )
 from policies.access import Access, digest, satisfies
@@ -502,3 +503,69 @@ class ListSource:
             if isinstance(change, DoorError):
                 raise change
             yield change
+
+
+# ---------------------------------------------------------------- people, personal data, traces
+
+
+class MemoryPeople:
+    """What answering needs of port `People`: plain tables that a test may change at any time."""
+
+    def __init__(self) -> None:
+        self.people: dict[str, PersonRecord] = {}
+        self.included_by: dict[str, set[str]] = {}  # group -> groups that include it
+        self.places: dict[str, list[str]] = {}
+
+    async def list(self) -> Sequence[PersonRecord]:
+        return [self.people[email] for email in sorted(self.people)]
+
+    async def get(self, email: str) -> PersonRecord | None:
+        return self.people.get(email)
+
+    async def records(self, emails: Sequence[str]) -> Sequence[PersonRecord]:
+        return [self.people[email] for email in sorted(emails) if email in self.people]
+
+    async def of_identity(self, provider: str, subject: str) -> PersonRecord | None:
+        return next((each for each in self.people.values() if each.identities.get(provider) == subject), None)
+
+    async def groups_of(self, emails: Sequence[str]) -> Mapping[str, frozenset[str]]:
+        return {email: self._closure(self.people[email].groups) for email in emails if email in self.people}
+
+    async def place(self, place: str) -> Sequence[str] | None:
+        return self.places.get(place)
+
+    def _closure(self, groups: Iterable[str]) -> frozenset[str]:
+        found, waiting = set(), list(groups)
+        while waiting:
+            group = waiting.pop()
+            if group not in found:
+                found.add(group)
+                waiting += self.included_by.get(group, ())
+        return frozenset(found)
+
+
+class AddressFinder:
+    """Port `PersonalData` for e-mail addresses and for names of the form `Mr Smith`."""
+
+    async def spans(self, text: str) -> Sequence[Span]:
+        found = [Span(*match.span(), "EMAIL_ADDRESS", 1.0) for match in re.finditer(r"[\w.]+@[\w.]+\w", text)]
+        found += [Span(*match.span(1), "PERSON", 0.9) for match in re.finditer(r"\bM(?:r|s) (\w+)", text)]
+        return sorted(found, key=lambda span: span.start)
+
+
+@dataclass(slots=True)
+class MemoryTraces:
+    """Port `Traces`: records by trace, with their sealed fields apart."""
+
+    begun: dict[str, tuple[Mapping[str, Any], Mapping[str, str]]] = field(default_factory=dict)
+    ended: dict[str, tuple[Mapping[str, Any], Mapping[str, str]]] = field(default_factory=dict)
+
+    async def begin(self, record: Mapping[str, Any], sealed: Mapping[str, str], now: datetime) -> str:
+        trace = f"trace-{len(self.begun) + 1}"
+        self.begun[trace] = (record, sealed)
+        return trace
+
+    async def end(self, trace: str, record: Mapping[str, Any], sealed: Mapping[str, str], now: datetime) -> None:
+        if trace not in self.begun or trace in self.ended:
+            raise Stop(f"trace {trace!r} is not open")
+        self.ended[trace] = (record, sealed)
