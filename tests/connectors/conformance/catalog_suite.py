@@ -281,13 +281,12 @@ class CatalogSuite:
     # ------------------------------------------------------------ runs
 
     async def test_one_run_at_a_time_a_source(self, ledger: Ledger) -> None:
-        async with ledger.catalog.run("wiki", NOW):
-            async with open_ledger_again(ledger) as other:
-                with pytest.raises(Transient, match="another run"):
-                    async with other.catalog.run("wiki", NOW):
-                        pass
-                async with other.catalog.run("files", NOW):
+        async with ledger.catalog.run("wiki", NOW), open_ledger_again(ledger) as other:
+            with pytest.raises(Transient, match="another run"):
+                async with other.catalog.run("wiki", NOW):
                     pass
+            async with other.catalog.run("files", NOW):
+                pass
 
     async def test_a_claim_that_ran_out_is_taken_over_and_the_late_run_writes_nothing(self, ledger: Ledger) -> None:
         scope, _ = await ledger.catalog.state_rules(rules())

@@ -1,0 +1,173 @@
+"""The schema: migrations say what the tables say, go up and down, and refuse what they do not know."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import inspect
+
+from connectors.errors import DoorError, Stop, Transient
+from connectors.ledger import migrations
+from connectors.ledger.dialect import engine
+from connectors.ledger.door import Door
+from connectors.ledger.open import open_ledger
+from connectors.ledger.tables import METADATA
+from connectors.ledger.upgrade import migrate
+from tests.connectors.ledger.making import HR, NOW, rules
+
+
+async def test_the_code_expects_the_last_migration() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+
+    assert ScriptDirectory.from_config(config).get_current_head() == migrations.HEAD
+
+
+async def test_migrations_make_the_tables_that_the_code_has() -> None:
+    async with open_ledger("sqlite+aiosqlite://") as ledger, ledger.door.read() as connection:
+        differences = await connection.run_sync(
+            lambda sync: compare_metadata(MigrationContext.configure(sync), METADATA)
+        )
+
+    assert differences == []
+
+
+async def test_a_schema_goes_down_and_up_again() -> None:
+    async with open_ledger("sqlite+aiosqlite://") as ledger:
+        async with ledger.door.write("schema") as connection:
+            await connection.run_sync(migrate, "base")
+        async with ledger.door.read() as connection:
+            assert await connection.run_sync(lambda sync: inspect(sync).get_table_names()) == ["alembic_version"]
+        async with ledger.door.write("schema") as connection:
+            await connection.run_sync(migrate, migrations.HEAD)
+
+        scope, _ = await ledger.catalog.state_rules(rules())
+        assert await ledger.facts.satisfied(frozenset([HR]), NOW) == {scope}
+
+
+async def test_a_migration_that_fails_leaves_the_schema_as_it_was(tmp_path: Path) -> None:
+    database = engine(f"sqlite+aiosqlite:///{tmp_path / 'l'}")
+    door = Door(database)
+
+    async def half() -> None:
+        async with door.write("schema") as connection:
+            await connection.run_sync(migrate, migrations.HEAD)
+            raise RuntimeError("the power went")
+
+    with pytest.raises(RuntimeError):
+        await half()
+    async with door.read() as connection:
+        assert await connection.run_sync(lambda sync: inspect(sync).get_table_names()) == []
+    await database.dispose()
+
+
+async def test_a_ledger_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    async with open_ledger(f"sqlite+aiosqlite:///{path}"):
+        pass
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.commit()
+
+    with pytest.raises(Stop, match="newer"):
+        async with open_ledger(f"sqlite+aiosqlite:///{path}"):
+            pass
+
+
+def test_opening_a_ledger_again_does_not_import_alembic(tmp_path: Path) -> None:
+    program = (
+        "import asyncio, sys\n"
+        "from connectors.ledger.open import open_ledger\n"
+        "async def go():\n"
+        f"    async with open_ledger('sqlite+aiosqlite:///{tmp_path / 'l'}'): pass\n"
+        "asyncio.run(go())\n"
+        "print('alembic' in sys.modules)\n"
+    )
+    printed = [
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+        for _ in range(2)
+    ]
+
+    assert printed == ["True", "False"]
+
+
+async def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        async with open_ledger(f"sqlite+aiosqlite:///{tmp_path / 'new' / 'ledger.sqlite'}") as ledger:
+            await ledger.catalog.state_rules(rules())
+            modes = {stat.S_IMODE(each.stat().st_mode) for each in (tmp_path / "new").iterdir()}
+    finally:
+        os.umask(before)
+
+    assert modes == {0o600}
+
+
+@pytest.mark.parametrize("url", ["mysql://x/y", "not an address", "sqlite+pysqlite:///x"])
+async def test_an_address_of_another_kind_is_refused(url: str) -> None:
+    with pytest.raises(Stop):
+        async with open_ledger(url):
+            pass
+
+
+async def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "ledger").write_bytes(b"not a database " * 100)
+
+    with pytest.raises(Stop, match="can't be used"):
+        async with open_ledger(f"sqlite+aiosqlite:///{tmp_path / 'ledger'}"):
+            pass
+
+
+async def test_a_folder_that_can_not_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(Stop, match="FOOTNOTE_DATA"):
+        async with open_ledger(f"sqlite+aiosqlite:///{tmp_path / 'file' / 'ledger'}"):
+            pass
+
+
+async def test_a_database_that_is_away_is_waited_for() -> None:
+    with pytest.raises(Transient):
+        async with open_ledger("postgresql+asyncpg://nobody@127.0.0.1:1/none"):
+            pass
+
+
+async def test_a_table_that_is_missing_is_an_error_of_the_door(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    async with open_ledger(f"sqlite+aiosqlite:///{path}") as ledger:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("DROP TABLE clause_principals")
+
+        with pytest.raises(DoorError):
+            await ledger.facts.satisfied(frozenset([HR]), NOW)
+
+
+async def test_a_naive_time_is_refused(tmp_path: Path) -> None:
+    async with open_ledger("sqlite+aiosqlite://") as ledger:
+        with pytest.raises((DoorError, ValueError)):
+            await ledger.facts.satisfied(frozenset([HR]), NOW.replace(tzinfo=None))
+
+
+async def test_checking_the_schema_is_cheap(tmp_path: Path) -> None:
+    async with open_ledger(f"sqlite+aiosqlite:///{tmp_path / 'l'}") as ledger:
+        from connectors.ledger.upgrade import bring_up
+
+        spent = []
+        for _ in range(20):
+            began = time.process_time()
+            await bring_up(ledger.door)
+            spent.append(time.process_time() - began)
+
+    assert min(spent) < 0.005
