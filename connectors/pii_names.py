@@ -66,7 +66,17 @@ def people(sentence: str, entities: Iterable[tuple[int, int]], not_names: Collec
         if start < end and _plausible(sentence, start, end):
             found.append(Span(start, end, "PERSON", _MODEL))
     found = addressed + [span for span in found if not _placed(sentence, span)]
-    return [span for span in found if sentence[span.start : span.end].lower() not in not_names]
+    taken = _stretches(sentence.lower(), not_names)
+    return [span for span in found if not any(start <= span.start and span.end <= end for start, end in taken)]
+
+
+def _stretches(lowered: str, not_names: Collection[str]) -> list[tuple[int, int]]:
+    return [
+        match.span()
+        for name in not_names
+        if name in lowered
+        for match in re.finditer(rf"\b{re.escape(name)}\b", lowered)
+    ]
 
 
 def _addressed(sentence: str) -> Iterator[tuple[int, int]]:

@@ -46,8 +46,10 @@ def iban(value: str) -> bool:
 
 
 def _mailbox(text: str, start: int, end: int) -> float:
-    local = text[start:end].partition("@")[0].lower()
-    return _ROLE_SCORE if any(part in _ROLES for part in re.split(r"[-_.+]", local)) else _SURE
+    local = text[start:end].partition("@")[0].lower().partition("+")[0]
+    parts = re.split(r"[-_.]", local)
+    team = parts[0] in _ROLES or ("." not in local and not _ROLES.isdisjoint(parts))
+    return _ROLE_SCORE if team else _SURE
 
 
 def _card(text: str, start: int, end: int) -> float:

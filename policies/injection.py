@@ -439,8 +439,10 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "exfiltration",
         Severity.HIGH,
-        "http|url|link|image|query",
+        "http|url|link|image|query|replac",
         r"\]\( ?https?://[^\s)]{1,300}?(?:\{|%7b|<|\[)"
+        r"|\breplac(?:e|ing)\b[^.!?]{0,50}?\bwith\b[^.!?]{0,30}?"
+        r"\b(?:api[ _-]?key|password|secret|credential|token|conversation|chat history)"
         r"|\b(?:append|encode|embed|insert|replac(?:e|ing)|put|exfiltrate"
         r"|smuggle)\b[^.!?]{0,80}?\b(?:api[ _-]?keys?|passwords?|secrets?|credentials?|tokens?|conversation"
         r"|chat history|user'?s? (?:name|question|data|message)|private data|answer|salary"
@@ -460,10 +462,19 @@ RULES: tuple[Rule, ...] = (
         rf"|for)|hey|hello|hi|important for|to (?:the|any|all|every))"
         rf"[:,]? (?:an? |the |any |all |every |this |our )?{_MODEL}\b(?! (?:is|are|was|has|policy|use|team"
         rf"|office|tool|system)\b)"
+        rf"|(?:^|[.!?>#*\-(] ?)(?:ai (?:assistants?|agents?|models?|systems?)|assistants?|chat ?-?bots?|llms?"
+        rf"|language models?) ?[:,]"
         rf"|\bif you(?:'re| are) (?:an? |the |any )?{_MODEL}\b|\byou are (?:an? )?(?:ai|llm"
         rf"|(?:large )?language model|chatbot|chatgpt|helpful assistant|ai assistant)\b"
         rf"|\b(?:{_MODEL}) (?:reading|processing|summari[sz]ing|indexing|answering)(?: from)? (?:this|the)\b"
         rf"|\bas an? (?:ai|large language model|llm)\b(?: assistant| model)?,? you\b",
+    ),
+    _rule(
+        "ignore-the-page",
+        Severity.LOW,
+        "page|document|rest|text",
+        r"\b(?:ignore|disregard|skip) (?:everything (?:else )?(?:in|on)|the rest of|all (?:of|other)) (?:this "
+        r"|the )?(?:page|document|text)\b",
     ),
     _rule(
         "tell-the-user",
@@ -556,5 +567,14 @@ _CLOSE = 500  # characters
 _PLACES = 8
 _ADDRESSED = "addresses-the-model"
 _INSTRUCTED = frozenset(
-    {"tell-the-user", "says-what-to-answer", "do-not-cite", "only-source", "task-switch", "persona", "role-header"}
+    {
+        "do-not-cite",
+        "ignore-the-page",
+        "only-source",
+        "persona",
+        "role-header",
+        "says-what-to-answer",
+        "task-switch",
+        "tell-the-user",
+    }
 )
