@@ -7,10 +7,11 @@ delivery. The trace's begin is durable before the search, or there is no answer;
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from bot.answering import trace
-from bot.answering.audience import Listening, listeners
-from bot.answering.context import Neighbours, assemble
+from bot.answering.audience import Listening, lateness, listeners
+from bot.answering.context import Neighbours, assemble, still_readable
 from bot.answering.deliver import Delivery, deliver, seen_by
 from bot.answering.doors import Doors
 from bot.answering.gate import Opened, clear_candidates
@@ -20,32 +21,30 @@ from bot.answering.question import Query, Question, understand
 from bot.answering.retrieve import retrieve
 from bot.answering.shortlist import shorten
 from bot.answering.trace import Attempt
-from connectors.errors import DoorError
 from policies.facts import Kind, Subject
 from policies.predicate import Narrowing
 
 
 async def ask(question: Question, doors: Doors) -> Outcome:
-    """Answer, or say in fixed words that there is no answer. Raises DoorError only when the trace can't be written."""
+    """Answer, or say in fixed words that there is no answer. Raises only when the trace can't be written."""
     query = understand(question)
-    asker = await doors.directory.subject(question.asker, question.at)
-    audiences = await listeners(question, asker, query.wants.moment, doors) if asker else ()
-    record = trace.begin(question, query, audiences, doors)
+    heard = await hear(question, query, doors)
+    record = trace.begin(question, query, heard.audiences, doors)
     sealed = {"asker": str(question.asker), "question": question.text}
     trace_id = await doors.traces.begin(record, sealed, doors.clock())
 
     laps = Laps(doors)
     attempts: list[Attempt] = []
-    outcome = not_heard(question, asker, trace_id)
-    error: str | None = None
+    outcome = not_heard(question, heard, trace_id)
+    error = heard.error
     try:
-        for listening in audiences if outcome is None else ():
+        for listening in heard.audiences if outcome is None else ():
             attempts.append(attempt := await answer(query, question, listening, doors, laps))
             outcome = ended(attempt, question, trace_id)
             if isinstance(outcome, Answered):
                 break
-    except DoorError as trouble:
-        error = type(trouble).__name__
+    except Exception as trouble:  # the task boundary: whatever broke, an asker is told nothing of it
+        error = trace.where(trouble)
         outcome = Busy(seen_by(question, None), trace_id)
     outcome = outcome or Abstained(seen_by(question, None), trace_id)
     await doors.traces.end(
@@ -69,6 +68,8 @@ async def answer(query: Query, question: Question, listening: Listening, doors: 
     shortlists = await shorten(parts, doors.reranker, doors.cut)
     laps.mark("rerank")
     context = await assemble(shortlists, neighbours(listening, query, doors), doors.detector)
+    now = lateness(moment, doors.clock())
+    context = await still_readable(context, listening.readers, now, doors.policy, doors.facts)
     laps.mark("context")
     if not context.passages:
         return Attempt(listening, found, gated, shortlists, context)
@@ -80,9 +81,29 @@ async def answer(query: Query, question: Question, listening: Listening, doors: 
     return Attempt(listening, found, gated, shortlists, context, draft, grounded, delivered)
 
 
-def not_heard(question: Question, asker: Subject | None, trace_id: str) -> Outcome | None:
-    """What somebody is told who may not ask at all; None when he may."""
-    alone = seen_by(question, None)
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Who asks, as far as the directory knows him, and who listens; `error` where that could not be found out."""
+
+    asker: Subject | None
+    audiences: tuple[Listening, ...] = ()
+    error: str | None = None
+
+
+async def hear(question: Question, query: Query, doors: Doors) -> Heard:
+    """Look up the asker and his listeners. What goes wrong is a value: it is traced before anything is said."""
+    try:
+        asker = await doors.directory.subject(question.asker, question.at)
+        return Heard(asker, await listeners(question, asker, query.wants.moment, doors) if asker else ())
+    except Exception as trouble:  # the task boundary: whatever broke, nobody is heard
+        return Heard(None, (), trace.where(trouble))
+
+
+def not_heard(question: Question, heard: Heard, trace_id: str) -> Outcome | None:
+    """What somebody is told who may not ask at all, or not now; None when he may."""
+    alone, asker = seen_by(question, None), heard.asker
+    if heard.error is not None:
+        return Busy(alone, trace_id)
     if asker is None:
         return Unlinked(alone, trace_id)
     if asker.active is not True or asker.kind not in (Kind.MEMBER, Kind.GUEST):

@@ -30,7 +30,8 @@ class Listening:
 
 async def listeners(question: Question, asker: Subject, moment: Moment, doors: Doors) -> tuple[Listening, ...]:
     """The audiences to try, widest first; the last is always the asker alone."""
-    reached = await _reach(question, asker, doors)
+    # As of the question, like the asker and the moment: who is resolved after the moment counts as not resolved.
+    reached = await _reach(question, asker, question.at, doors)
     alone = AskerAlone(reached.reason if isinstance(reached, AskerAlone) else Reason.PRIVATELY)
     last = Listening(alone, asker, (asker,), await _narrowing((asker,), moment, doors))
     match reached:
@@ -42,18 +43,23 @@ async def listeners(question: Question, asker: Subject, moment: Moment, doors: D
 
 async def still(listening: Listening, question: Question, doors: Doors) -> Listening:
     """The same audience with everybody's rights and presence as they are now, just before the reply is posted."""
-    asker = await doors.directory.subject(listening.asker.person, doors.clock())
+    now = doors.clock()
+    asker = await doors.directory.subject(listening.asker.person, now)
     if asker is None:
         return Listening(AskerAlone(Reason.UNKNOWN), listening.asker, (), listening.narrowing)
     reached = listening.reach
     if isinstance(reached, Everyone):
-        reached = await _reach(question, asker, doors)
+        reached = await _reach(question, asker, now, doors)
     readers = reached.readers if isinstance(reached, Everyone) else (asker,)
     return Listening(reached, asker, readers, listening.narrowing)
 
 
-async def _reach(question: Question, asker: Subject, doors: Doors) -> Reach:
-    now = doors.clock()
+def narrower(now: Listening, then: Listening) -> bool:
+    """Whether a reply that was made for everyone in a place may be seen there no more."""
+    return isinstance(then.reach, Everyone) and isinstance(now.reach, AskerAlone)
+
+
+async def _reach(question: Question, asker: Subject, now: datetime, doors: Doors) -> Reach:
     members = None
     if question.place.kind in (PlaceKind.PRIVATE, PlaceKind.PUBLIC):
         members = await doors.directory.members(str(question.place), now)

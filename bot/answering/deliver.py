@@ -1,19 +1,19 @@
 """The deliver gate: what leaves, for whose eyes.
 
 In this order: everybody who will see the reply is looked up once more; every document that it rests on is judged for
-each of them on facts read now; claims whose passages fell are taken out; the rest is made into a reply (`reply`).
+each of them on facts read now; claims of which a cited passage fell are taken out; the rest is made into a reply
+(`reply`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
-from bot.answering.audience import Listening, lateness, still
+from bot.answering.audience import Listening, lateness, narrower, still
 from bot.answering.context import Context
 from bot.answering.doors import Doors
-from bot.answering.gate import Judged, Version, judge
-from bot.answering.ground import Answer, Backing, Grounded
+from bot.answering.gate import Judged, judge
+from bot.answering.ground import Answer
 from bot.answering.outcome import Audience
 from bot.answering.question import Query, Question
 from bot.answering.reply import Reply, compose
@@ -41,18 +41,19 @@ async def deliver(
 ) -> Delivery | Withheld:
     """Make the reply, or say that there is none for this audience."""
     audience = await still(listening, question, doors)
-    if not audience.readers or _narrower(audience, listening):
+    if not audience.readers or narrower(audience, listening):
         return Withheld()
-    versions = {_version(backing) for claim in answer.claims for backing in claim.backing}
+    versions = {each.opened.version for claim in answer.claims for each in claim.cited}
     moment = lateness(query.wants.moment, doors.clock())
     judged = await judge(versions, audience.readers, moment, doors.policy, doors.facts)
     allowed = {each.version for each in judged if each.decision}
-    claims = tuple(held for claim in answer.claims if (held := _still_backed(claim, allowed)))
+    claims = tuple(claim for claim in answer.claims if all(each.opened.version in allowed for each in claim.cited))
     if not claims:
         return Withheld(judged)
     missing = tuple(condition for condition in answer.missing if any(condition in each.text for each in claims))
     kept = Answer(claims, answer.loose, missing, answer.unanswered)
-    reply = await compose(kept, context, query, audience.asker, doors)
+    alone = not isinstance(audience.reach, Everyone)
+    reply = await compose(kept, context, query, audience.asker if alone else None, doors)
     return Delivery(reply, seen_by(question, audience), judged)
 
 
@@ -65,17 +66,3 @@ def seen_by(question: Question, listening: Listening | None) -> Audience:
             return Audience(str(question.place), "asker", str(reason))
         case _:
             return Audience(str(question.place), "asker", str(Reason.PRIVATELY))
-
-
-def _narrower(now: Listening, then: Listening) -> bool:
-    return isinstance(then.reach, Everyone) and isinstance(now.reach, AskerAlone)
-
-
-def _version(backing: Backing) -> Version:
-    chunk = backing.labelled.opened.candidate.id
-    return chunk.document, chunk.version
-
-
-def _still_backed(claim: Grounded, allowed: Collection[Version]) -> Grounded | None:
-    backing = tuple(each for each in claim.backing if _version(each) in allowed)
-    return Grounded(claim.text, backing) if backing else None

@@ -36,6 +36,11 @@ class Opened:
     candidate: Candidate
     passage: Cleared[Passage]
 
+    @property
+    def version(self) -> Version:
+        """What a verdict on it is about."""
+        return self.candidate.id.document, self.candidate.id.version
+
 
 @dataclass(frozen=True, slots=True)
 class Dropped:

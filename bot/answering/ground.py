@@ -28,6 +28,7 @@ class Grounded:
 
     text: str
     backing: tuple[Backing, ...]
+    cited: tuple[Labelled, ...]  # all that its words may come from, whether or not it backs them
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,10 @@ def _held(claim: Claim, context: Context) -> Grounded | Loose:
     offered = {labelled.label: labelled for labelled in context.passages}
     if not claim.labels:
         return Loose((), "it cites nothing")
-    if unknown := [label for label in claim.labels if label not in offered]:
-        return Loose(claim.labels, f"it cites {', '.join(unknown)[:40]}, which was never offered")
+    if any(label not in offered for label in claim.labels):
+        # What a writer makes up may be anything, so it is not repeated: reasons and labels go into the trace.
+        known = tuple(label for label in claim.labels if label in offered)
+        return Loose(known, "it cites a label that was never offered")
     backing: list[Backing] = []
     reasons: list[str] = []
     for label in claim.labels:
@@ -76,5 +79,7 @@ def _held(claim: Claim, context: Context) -> Grounded | Loose:
             case Supported(quote):
                 backing.append(Backing(offered[label], quote))
             case Unsupported(reason):
-                reasons.append(f"{label}: {reason}")
-    return Grounded(claim.text, tuple(backing)) if backing else Loose(claim.labels, "; ".join(reasons))
+                reasons.append(f"{label}: {reason.partition(':')[0]}")  # after it stand the claim's own words
+    if not backing:
+        return Loose(claim.labels, "; ".join(reasons))
+    return Grounded(claim.text, tuple(backing), tuple(offered[label] for label in claim.labels))

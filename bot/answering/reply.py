@@ -47,8 +47,9 @@ class _Source:
         return self.backing.labelled.opened.candidate.id
 
 
-async def compose(answer: Answer, context: Context, query: Query, asker: Subject, doors: Doors) -> Reply:
-    """Write the reply. The answer has at least one claim, and each claim a passage that backs it."""
+async def compose(answer: Answer, context: Context, query: Query, alone: Subject | None, doors: Doors) -> Reply:
+    """Write the reply. The answer has at least one claim, and each claim a passage that backs it. `alone`: who sees it,
+    if it is one person; what is his own is not masked for him."""
     sources = _sources(answer)
     passages = [passage_of(source.backing.labelled) for source in sources]
     groups = (
@@ -57,7 +58,7 @@ async def compose(answer: Answer, context: Context, query: Query, asker: Subject
         [source.backing.quote for source in sources],
         [passage.title for passage in passages],
     )
-    (claims, missing, quotes, titles), masked = await _masked(groups, asker, doors)
+    (claims, missing, quotes, titles), masked = await _masked(groups, alone, doors)
     citations = tuple(
         Citation(
             source.label,
@@ -82,11 +83,12 @@ async def compose(answer: Answer, context: Context, query: Query, asker: Subject
 
 
 async def _masked(
-    groups: Sequence[Sequence[str]], asker: Subject, doors: Doors
+    groups: Sequence[Sequence[str]], alone: Subject | None, doors: Doors
 ) -> tuple[list[list[str]], Counter[str]]:
     texts = [text for group in groups for text in group]
     found = [(text, await doors.personal_data.spans(text)) for text in texts]
-    masked = mask_all(found, doors.tag(), own=(asker.person.name.partition(":")[2],))
+    own = (alone.person.name.partition(":")[2],) if alone else ()
+    masked = mask_all(found, doors.tag(), own=own)
     rest = iter(masked)
     counts: Counter[str] = Counter()
     for each in masked:
@@ -123,7 +125,8 @@ def _notes(
     if any(citation.superseded for citation in citations):
         notes.append(_SUPERSEDED)
     if len(query.parts) > 1:
-        notes += [f"The documents you can read don't answer this part: “{part}”" for part in answer.unanswered]
+        asked = [part.text for part in query.parts if part.text in answer.unanswered]  # never a writer's own words
+        notes += [f"The documents you can read don't answer this part: “{part}”" for part in asked]
     if untrusted(context):
         notes.append(_UNTRUSTED)
     if masked:

@@ -11,16 +11,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.answering import trace
-from bot.answering.ask import Laps, not_heard
-from bot.answering.audience import Listening, listeners
+from bot.answering.ask import Laps, hear, not_heard
+from bot.answering.audience import Listening, lateness, narrower, still
 from bot.answering.deliver import seen_by
 from bot.answering.doors import Doors
-from bot.answering.gate import clear_candidates
+from bot.answering.gate import Judged, clear_candidates, judge
 from bot.answering.outcome import Abstained, name
 from bot.answering.question import Part, Query, Question, understand
 from bot.answering.retrieve import retrieve
 from bot.answering.shortlist import Ranked, shorten
 from bot.answering.trace import Attempt
+from connectors.errors import DoorError, Stop
+from policies.audience import Everyone
 from policies.masking import mask_all
 from policies.names import ChunkId
 from policies.predicate import Narrowing
@@ -63,22 +65,33 @@ class Hits:
 
 
 async def search(question: Question, limit: int, doors: Doors) -> Hits:
-    """The best `limit` passages for the whole question, undivided."""
+    """The best `limit` passages for the whole question, undivided. Raises DoorError when it can't be done now."""
     query = _whole(understand(question))
-    asker = await doors.directory.subject(question.asker, question.at)
-    audiences = (await listeners(question, asker, query.wants.moment, doors))[:1] if asker else ()
+    heard = await hear(question, query, doors)
+    audiences = heard.audiences[:1]
     record = trace.begin(question, query, audiences, doors)
     sealed = {"asker": str(question.asker), "question": question.text}
     trace_id = await doors.traces.begin(record, sealed, doors.clock())
 
     laps = Laps(doors)
-    unheard = not_heard(question, asker, trace_id)
-    attempts = [await _retrieved(query, each, max(limit, 50), doors, laps) for each in audiences if unheard is None]
-    hits = await _masked([hit for attempt in attempts for hit in _hits(attempt)][:limit], question, doors)
+    unheard = not_heard(question, heard, trace_id)
+    attempts: list[Attempt] = []
+    hits: tuple[Hit, ...] = ()
+    error, trouble = heard.error, None
+    try:
+        for listening in audiences if unheard is None else ():
+            attempt = await _retrieved(query, listening, max(limit, 50), doors, laps)
+            hits = await _masked(_hits(attempt)[:limit], listening, doors)
+            hits, listed = await _still_readable(hits, listening, query, question, doors)
+            attempts.append(replace(attempt, listed=listed))
+    except Exception as crash:  # the task boundary: the trace is ended first, and a text in a message goes nowhere
+        trouble, error, hits = crash, trace.where(crash), ()
     outcome = unheard or Abstained(seen_by(question, None), trace_id)
-    record = trace.end(outcome, attempts, laps.seconds, None)
-    record["outcome"] = "searched" if unheard is None else name(outcome)
+    record = trace.end(outcome, attempts, laps.seconds, error)
+    record["outcome"] = name(outcome) if unheard else "failed" if error else "searched"
     await doors.traces.end(trace_id, record, {}, doors.clock())
+    if error is not None:
+        raise trouble if isinstance(trouble, DoorError) else Stop(f"the search failed: {error}; trace {trace_id}")
     return Hits(hits, trace_id)
 
 
@@ -119,7 +132,22 @@ def _hit(ranked: Ranked, place: int) -> Hit:
     )
 
 
-async def _masked(hits: Sequence[Hit], question: Question, doors: Doors) -> tuple[Hit, ...]:
+async def _still_readable(
+    hits: Sequence[Hit], listening: Listening, query: Query, question: Question, doors: Doors
+) -> tuple[tuple[Hit, ...], tuple[Judged, ...]]:
+    """What everybody who sees the list may still read, on facts read just before it is handed out."""
+    audience = await still(listening, question, doors)
+    if not audience.readers or narrower(audience, listening):
+        return (), ()
+    versions = {(hit.chunk.document, hit.chunk.version) for hit in hits}
+    moment = lateness(query.wants.moment, doors.clock())
+    judged = await judge(versions, audience.readers, moment, doors.policy, doors.facts)
+    allowed = {each.version for each in judged if each.decision}
+    return tuple(hit for hit in hits if (hit.chunk.document, hit.chunk.version) in allowed), judged
+
+
+async def _masked(hits: Sequence[Hit], listening: Listening, doors: Doors) -> tuple[Hit, ...]:
+    alone = not isinstance(listening.reach, Everyone)
     titles = [(hit.title, await doors.personal_data.spans(hit.title)) for hit in hits]
-    masked = mask_all(titles, doors.tag(), own=(question.asker.name.partition(":")[2],))
+    masked = mask_all(titles, doors.tag(), own=(listening.asker.person.name.partition(":")[2],) if alone else ())
     return tuple(replace(hit, title=safe_title(each.text)) for hit, each in zip(hits, masked, strict=True))

@@ -6,9 +6,11 @@ are handed over apart, to be sealed. From the facts beside each verdict the deci
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import PurePath
 from typing import Any
 
 from bot.answering.audience import Listening
@@ -42,6 +44,7 @@ class Attempt:
     draft: Draft | None = None
     answer: Answer | None = None
     delivered: Delivery | Withheld | None = None
+    listed: tuple[Judged, ...] = ()  # of a search: the verdicts that what it lists was let out on
 
 
 def begin(question: Question, query: Query, audiences: Sequence[Listening], doors: Doors) -> Record:
@@ -77,6 +80,13 @@ def end(outcome: Outcome, attempts: Sequence[Attempt], timings: Mapping[str, flo
     if error:
         record["error"] = error
     return record
+
+
+def where(trouble: Exception) -> str:
+    """What went wrong, by its kind and place in the code. Its message may quote content and is not told."""
+    frames = traceback.extract_tb(trouble.__traceback__)
+    last = f" at {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(trouble).__name__}{last}"
 
 
 def fingerprint(parts: Sequence[object]) -> str:
@@ -128,7 +138,7 @@ def _attempt(attempt: Attempt) -> Record:
     if attempt.draft:
         record["draft"] = {
             "model": attempt.draft.model,
-            "claims": [list(claim.labels) for claim in attempt.draft.claims],
+            "claims": [_known(claim.labels, attempt.context) for claim in attempt.draft.claims],
             "unanswered": len(attempt.draft.unanswered),
             "usage": dict(attempt.draft.usage),
         }
@@ -136,9 +146,17 @@ def _attempt(attempt: Attempt) -> Record:
         record["loose"] = [{"labels": list(each.labels), "reason": each.reason[:200]} for each in attempt.answer.loose]
     if attempt.delivered:
         record["delivery"] = [_judged(each) for each in attempt.delivered.judged]
+    if attempt.listed:
+        record["delivery"] = [_judged(each) for each in attempt.listed]
     if isinstance(attempt.delivered, Delivery):
         record["masked"] = dict(attempt.delivered.reply.masked)
     return record
+
+
+def _known(labels: Sequence[str], context: Context | None) -> list[str]:
+    # A writer may call a label whatever it likes, so only those that were given out are repeated.
+    offered = {each.label for each in context.passages} if context else set()
+    return [label if label in offered else "?" for label in labels]
 
 
 def _candidate(candidate: Candidate) -> Record:
