@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from lxml.html import defs
@@ -38,6 +39,7 @@ def read(body: bytes, limits: Limits) -> ParsedRecord:
     return outline.record(title)
 
 
+@cache
 def _renderer() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
     markdown.add_render_rule("html_inline", _inline)

@@ -23,7 +23,7 @@ _SHARE = 0.4  # of the pages, on which the same words at the same height are fur
 _NUMBER_ALONE = re.compile(
     r"^[-–—\s|]*(?:page|seite|p\.)?\s*(?:#+|[ivxl]{1,6})\s*(?:(?:of|/|von|de)\s*#+)?[-–—\s|]*$", re.I
 )
-_BULLET = re.compile(r"^([•●○◦▪■□‣⁃∙·✓➢►❖–—*\-\uf0b7\uf0a7o])(?:\s+|$)(.*)$", re.S)
+_BULLET = re.compile(r"^([•●○◦▪■□‣⁃∙·✓➢►❖–—*\-☐☑☒✔❑❒➔→»\u0080-\u009f\uf000-\uf0ffo])(?:\s+|$)(.*)$", re.S)
 _ORDINAL = re.compile(r"^(\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)])\s+(.*)$", re.S)
 _SECTION = re.compile(
     r"^(?:(?:section|article|chapter|part|appendix)\s+)?((?:\d{1,2}|[A-Z])(?:\.\d{1,3})*)[.):]?\s+(?=[A-Z“\"(])", re.I
@@ -308,18 +308,24 @@ def _is_wrapped_cell(line: _Line, run: list[_Line]) -> bool:
 def _is_marker(text: str) -> bool:
     return bool(
         re.match(
-            r"^(?:[•●○◦▪■□‣⁃∙·✓➢►❖–—*\-\uf0b7\uf0a7o]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\d+(?:\.\d+)+\.?)$",
+            r"^(?:[•●○◦▪■□‣⁃∙·✓➢►❖–—*\-☐☑☒✔❑❒➔→»\u0080-\u009f\uf000-\uf0ffo]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\d+(?:\.\d+)+\.?)$",
             text.strip(),
         )
     )
 
 
 def _tabled(run: list[_Line]) -> Iterator[_Line | Found]:
-    found = aligned([line.pieces for line in run]) if len(run) >= 3 else None
+    found = aligned([line.pieces for line in run]) if len(run) >= 3 and not _is_counted(run) else None
     if found is not None:
         yield found
     else:
         yield from run
+
+
+def _is_counted(run: list[_Line]) -> bool:
+    """A list whose numbers stand apart from its items: 1, 2, 3 and one piece of text each."""
+    numbers = [line.pieces[0].text.strip() for line in run if len(line.pieces) == 2]
+    return len(numbers) == len(run) and numbers == [str(n + 1) for n in range(len(run))]
 
 
 # ---------------------------------------------------------------- headings
@@ -364,7 +370,7 @@ class _Levels:
             return not text.endswith((",", ";")) and (line.size >= 1.3 * self.body or not text.endswith("."))
         if not line.bold or not self._bold_tells or line.size < 0.93 * self.body or line.mono:
             return False
-        if text.endswith((".", ",", ";", ":")) and not numbered:
+        if text.endswith((".", ",", ";")) and not numbered:
             return False
         return text[:1].isupper() or bool(numbered) or text[:1].isdigit()
 
@@ -522,6 +528,8 @@ def _marker(line: _Line) -> tuple[str, str] | None:
         return ("-", match.group(2)) if match.group(2) or len(line.pieces) == 1 else None
     if match := _ORDINAL.match(text):
         return match.group(1), match.group(2)
+    if len(line.pieces) == 2 and (number := line.pieces[0].text.strip()).isdigit() and len(number) <= 2:
+        return f"{number}.", line.pieces[1].text
     return None
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from connectors.sync.parse.pdfpage import Box, Glyph, Page, Piece
 
 _SNAP = 3.0  # lines not farther apart are one
+_COMPOUNDS = frozenset("self well long short high low full part half cross non ex all third year day".split())
 _MOST_LINES = 3_000
 _MOST_PLACES = 20_000
 _LONGEST_CELL = 55  # characters on average, of a table without lines; longer ones are columns of prose
@@ -30,14 +32,80 @@ def ruled(page: Page) -> tuple[list[Found], list[Piece]]:
     left = page.pieces
     for across, down in _clusters(page.across, page.down):
         lattice = _Lattice(across, down)
-        if lattice.columns < 1 or lattice.rows < 1 or lattice.columns * lattice.rows < 2:
+        if lattice.columns < 2 or lattice.rows < 1:
             continue
         inside, outside = lattice.divide(left)
         found = lattice.read(inside) if inside else None
         if found is not None:
             tables.append(found)
             left = outside
+    for x0, x1, stack in _stacks(page.across):
+        for ys in _tabular(left, x0, x1, stack):
+            inside = [p for p in left if _between(p, x0, x1, ys[0], ys[-1])]
+            banded = _banded(inside, ys)
+            if banded is not None:
+                tables.append(banded)
+                left = [p for p in left if p not in inside]
     return tables, left
+
+
+def _stacks(across: Sequence[Box]) -> list[tuple[float, float, list[float]]]:
+    """Level lines of equal ends under each other, at least four: rows are ruled or shaded, columns are not."""
+    groups: dict[tuple[int, int], list[Box]] = {}
+    for box in across[:_MOST_LINES]:
+        key = next((k for k in groups if abs(k[0] - box.x0) <= _SNAP and abs(k[1] - box.x1) <= _SNAP), None)
+        groups.setdefault(key or (round(box.x0), round(box.x1)), []).append(box)
+    stacks = [(float(x0), float(x1), _snapped([box.y0 for box in boxes])) for (x0, x1), boxes in groups.items()]
+    return [stack for stack in stacks if len(stack[2]) >= 4]
+
+
+def _between(piece: Piece, x0: float, x1: float, top: float, bottom: float) -> bool:
+    return x0 - _SNAP <= piece.box.x0 and piece.box.x1 <= x1 + _SNAP and top < piece.middle < bottom
+
+
+def _tabular(pieces: list[Piece], x0: float, x1: float, ys: Sequence[float]) -> Iterator[list[float]]:
+    """The stretches of a stack, of three bands or more, whose every band holds cells side by side and no prose."""
+    run: list[float] = []
+    usual = sorted(b - a for a, b in pairwise(ys))[(len(ys) - 1) // 2]
+    for top, bottom in pairwise(ys):
+        band = [p for p in pieces if _between(p, x0, x1, top, bottom)]
+        prose = any(p.box.x1 - p.box.x0 > 0.6 * (x1 - x0) for p in band)
+        several = (
+            bottom - top > 3 * usual and len({round(p.middle / 3) for p in band}) > 3
+        )  # rows without lines between
+        if band and not prose and not several and min(p.box.x1 for p in band) < max(p.box.x0 for p in band):
+            run = [*(run or [top]), bottom]
+        else:
+            if len(run) >= 4:
+                yield run
+            run = []
+    if len(run) >= 4:
+        yield run
+
+
+def _banded(pieces: list[Piece], ys: Sequence[float]) -> Found | None:
+    """A table whose rows are the bands between level lines and whose columns are where no text stands."""
+    gaps = _gaps(pieces)
+    if not gaps:
+        return None
+    edges = [(a + b) / 2 for a, b in gaps]
+    rows: list[list[list[Glyph]]] = [[[] for _ in range(len(edges) + 1)] for _ in ys[1:]]
+    for piece in pieces:
+        band = sum(y < piece.middle for y in ys) - 1
+        rows[band][sum(edge < (piece.box.x0 + piece.box.x1) / 2 for edge in edges)] += piece.glyphs
+    filled = [row for row in rows if any(row)]
+    texts = tuple(tuple(flow(cell) for cell in row) for row in filled)
+    heights = {round(piece.middle / 4) for piece in pieces}
+    cells = [cell for row in texts for cell in row if cell]
+    if len(texts) < 3 or len(texts) < 0.3 * len(heights) or sum(map(len, cells)) > _LONGEST_FRAMED * len(cells):
+        return None
+    if sum(sum(map(bool, row)) >= 2 for row in texts) < 0.7 * len(texts):
+        return None
+    box = pieces[0].box
+    for piece in pieces:
+        box = box.joined(piece.box)
+    bold = [_is_bold([glyph for cell in row for glyph in cell]) for row in filled]
+    return Found(box, texts, _heads(bold, texts), tuple(edges))
 
 
 def _clusters(across: Sequence[Box], down: Sequence[Box]) -> list[tuple[list[Box], list[Box]]]:
@@ -201,7 +269,7 @@ def _breaks_word(text: str) -> bool:
     if not text.endswith("-") or len(text) < 3 or not text[-2].islower():
         return False
     word = text.split()[-1][:-1]
-    return "-" not in word and word.isalpha()
+    return "-" not in word and word.isalpha() and word.lower() not in _COMPOUNDS
 
 
 def _is_bold(glyphs: Sequence[Glyph]) -> bool:

@@ -119,6 +119,26 @@ def test_a_table_without_lines_is_a_table() -> None:
     assert blocks(parsed(pdf(draw), "a.pdf"), Form.TABLE)[0].text.endswith("HTL | Hotel | 200")
 
 
+def test_a_table_whose_rows_are_shaded_and_whose_cells_wrap_is_a_table() -> None:
+    long = Paragraph("30 days from the date of service, except where a contract says otherwise", _style("Normal"))
+    shaded = Table(
+        [["Provider", "Limit"], ["Participating", long], ["Other", "60 days"]],
+        colWidths=[120, 200],
+        style=TableStyle(
+            [
+                ("BACKGROUND", (0, 0), (-1, 0), colors.navy),
+                ("TEXTCOLOR", (0, 0), (-1, 0), colors.white),
+                ("ROWBACKGROUNDS", (0, 1), (-1, -1), [colors.white, colors.lightgrey]),
+            ]
+        ),
+    )
+    table = _flowing(shaded).blocks[0].table
+
+    assert table is not None
+    assert table.headers == ("Provider", "Limit")
+    assert table.rows[0] == ("Participating", long.text)
+
+
 def test_two_columns_are_read_one_after_the_other() -> None:
     def draw(canvas: Canvas) -> None:
         canvas.setFont("Helvetica", 9)
