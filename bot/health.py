@@ -106,9 +106,7 @@ async def _models(app: App) -> AsyncIterator[dict[str, Any]]:
 
 async def _sources(app: App) -> AsyncIterator[dict[str, Any]]:
     late = max(_LATE, _MISSED * app.settings.sync_every.total_seconds())
-    found = False
     async for state in overview(app.keeping):
-        found = True
         name, problem, fix = f"source {state['name']}", None, None
         if state["state"] == "removing":
             problem, fix = "its removal is not finished", f"run `footnote source remove {state['name']}` again"
@@ -117,12 +115,10 @@ async def _sources(app: App) -> AsyncIterator[dict[str, Any]]:
         elif state["state"] == "active" and (state["lag_seconds"] is None or state["lag_seconds"] > late):
             problem, fix = "it is behind", f"run `footnote sync {state['name']}`, or keep `footnote serve` running"
         yield _line(name, problem, fix)
-    if not found:
-        yield _line("sources", "there is none", "run `footnote source add files NAME --path DIR`, or `footnote demo`")
 
 
 async def _people(app: App) -> dict[str, Any]:
-    if await app.people.list():
+    if await app.people.list() or not await app.keeping.active():
         return _line("directory")
     return _line("directory", "it knows nobody", "run `footnote person import directory.toml`")
 

@@ -127,19 +127,11 @@ async def _remove(doors: Keeping, config: SourceConfig) -> None:
     await doors.sources.forget(config.name)
 
 
-async def sync_sources(
-    doors: Keeping, name: str | None = None, *, full: bool = False, tell: Tell = nobody_listens
-) -> AsyncIterator[Json]:
-    """Bring one source, or every active one, up to date; one report each."""
-    for config in [await _config(doors, name)] if name else await doors.sources.list():
-        if config.state == "active":
-            yield await sync_source(doors, config, full=full, tell=tell)
-        elif name:
-            raise Unusable(f"source {name!r} is {config.state}; resume it first")
-
-
-async def sync_source(doors: Keeping, config: SourceConfig, *, full: bool = False, tell: Tell = nobody_listens) -> Json:
-    """The people first, so that nobody is answered by groups that he has left; then the documents."""
+async def sync_named(doors: Keeping, name: str, *, full: bool = False, tell: Tell = nobody_listens) -> Json:
+    """Bring one source up to date: the people first, so that nobody is answered by groups that he has left."""
+    config = await _config(doors, name)
+    if config.state != "active":
+        raise Unusable(f"source {name!r} is {config.state}; resume it first")
     await _reread_directory(doors, config)
     return await doors.sync(doors.open_source(config), full=full, tell=tell)
 

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from bot import logs
 from bot.health import ready
-from bot.keeping import sync_sources
+from bot.keeping import sync_named
 from bot.metrics import Metrics
 from bot.settings import Settings
 from connectors.errors import DoorError, Stop
@@ -124,10 +124,10 @@ async def keep_in_sync(app: App, metrics: Metrics, log: Any) -> None:
 
 async def _sync_one(app: App, name: str, metrics: Metrics, log: Any) -> None:
     try:
-        async for report in sync_sources(app.keeping, name):
-            _count(report, metrics)
-            counts = {key: value for key, value in report.items() if isinstance(value, int | float | str)}
-            log.info("sync", run=counts.pop("run_id"), skipped=len(report["skipped"]), **counts)
+        report = await sync_named(app.keeping, name)
+        _count(report, metrics)
+        counts = {key: value for key, value in report.items() if isinstance(value, int | float | str)}
+        log.info("sync", run=counts.pop("run_id"), skipped=len(report["skipped"]), **counts)
     except DoorError as error:
         metrics.syncs.labels(name, "failed").inc()
         log.error("sync", source=name, error=type(error).__name__)

@@ -49,15 +49,14 @@ def _questions() -> list[dict[str, Any]]:
 
 async def _bring_in(app: App, folder: str, *, quiet: bool) -> None:
     from bot.commands.sources import show_report
-    from bot.keeping import add_source, sync_sources
+    from bot.keeping import add_source, sync_named
 
     await add_source(app.keeping, SOURCE, "files", {"path": folder})
     with screen.progress("Syncing") as tell:
-        reports = [report async for report in sync_sources(app.keeping, SOURCE, tell=tell)]
+        report = await sync_named(app.keeping, SOURCE, tell=tell)
     if not quiet:
         click.echo("The sample tenant is a made-up company; bot/sample/README.md says who is who in it.\n")
-        for report in reports:
-            show_report(report)
+        show_report(report)
 
 
 async def _answered(app: App, question: Json, as_json: bool) -> Json:

@@ -9,6 +9,7 @@ import click
 
 from bot import screen
 from bot.commands.running import as_json, run
+from connectors.errors import DoorError
 
 if TYPE_CHECKING:
     from bot.wiring import App
@@ -22,14 +23,20 @@ def sync(source: str | None, full: bool, as_json: bool) -> None:
     """Bring SOURCE, or every active source, up to date."""
 
     async def work(app: App) -> bool:
-        from bot.keeping import sync_sources
+        from bot.keeping import sync_named
 
+        complete = True
         with screen.progress("Syncing") as tell:
-            complete = True
-            async for report in sync_sources(app.keeping, source, full=full, tell=tell):
+            for name in [source] if source else await app.keeping.active():
+                try:
+                    report = await sync_named(app.keeping, name, full=full, tell=tell)
+                except DoorError as error:  # the other sources are not to wait for this one
+                    click.echo(f"footnote: {name}: {screen.plain(str(error))}", err=True)
+                    complete = False
+                    continue
                 complete = complete and report["complete"]
                 screen.emit(report) if as_json else show_report(report)
-            return complete
+        return complete
 
     if not run(work):
         raise click.exceptions.Exit(3)  # what it read did not get through to the end
