@@ -5,7 +5,8 @@ Everything is frozen; each stage takes one of these and returns the next. The sp
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from enum import StrEnum
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from policies.access import Access
 from policies.clearance import Cleared, Sealed
-from policies.facts import ScopeState, Trust
+from policies.facts import ScopeState, Subject, Trust
 from policies.names import ChunkId, DocumentId, ScopeId
 from policies.predicate import Narrowing
 
@@ -300,3 +301,23 @@ class Span:
     end: int
     kind: str  # PERSON, EMAIL_ADDRESS, PHONE_NUMBER, …
     score: float
+
+
+# ---------------------------------------------------------------- the audit record
+
+
+def written_readers(readers: Sequence[Subject]) -> str:
+    """The sealed field `readers` of a trace: whom its verdicts were for, the asker first, so that they can be made
+    again. A JSON list of `{person, kind, active, principals, resolved_at}`."""
+    return json.dumps(
+        [
+            {
+                "person": str(each.person),
+                "kind": each.kind.value,
+                "active": each.active,
+                "principals": sorted(map(str, each.principals)),
+                "resolved_at": each.resolved_at.isoformat(),
+            }
+            for each in readers
+        ]
+    )

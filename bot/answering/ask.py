@@ -30,8 +30,7 @@ async def ask(question: Question, doors: Doors) -> Outcome:
     query = understand(question)
     heard = await hear(question, query, doors)
     record = trace.begin(question, query, heard.audiences, doors)
-    sealed = {"asker": str(question.asker), "question": question.text}
-    trace_id = await doors.traces.begin(record, sealed, doors.clock())
+    trace_id = await doors.traces.begin(record, trace.sealed(question, heard.audiences), doors.clock())
 
     laps = Laps(doors)
     attempts: list[Attempt] = []

@@ -23,7 +23,7 @@ from bot.answering.outcome import Answered, Outcome, name
 from bot.answering.question import Query, Question
 from bot.answering.retrieve import Found
 from bot.answering.shortlist import Shortlist
-from connectors.records import Candidate, Draft
+from connectors.records import Candidate, Draft, written_readers
 from policies.access import digest
 from policies.audience import Everyone
 from policies.decision import Refused
@@ -66,6 +66,16 @@ def begin(question: Question, query: Query, audiences: Sequence[Listening], door
         },
         "audiences": [_audience(each) for each in audiences],
     }
+
+
+def sealed(question: Question, audiences: Sequence[Listening]) -> dict[str, str]:
+    """What is sealed of a question: who asked, what, and whom the verdicts are for, the asker first."""
+    fields = {"asker": str(question.asker), "question": question.text}
+    if audiences:
+        asker = audiences[0].asker
+        others = [each for each in audiences[0].readers if each.person != asker.person]
+        fields["readers"] = written_readers([asker, *others])
+    return fields
 
 
 def end(outcome: Outcome, attempts: Sequence[Attempt], timings: Mapping[str, float], error: str | None) -> Record:
@@ -143,7 +153,10 @@ def _attempt(attempt: Attempt) -> Record:
             "usage": dict(attempt.draft.usage),
         }
     if attempt.answer:
-        record["loose"] = [{"labels": list(each.labels), "reason": each.reason[:200]} for each in attempt.answer.loose]
+        record["loose"] = [
+            {"labels": _known(each.labels, attempt.context), "reason": each.reason[:200]}
+            for each in attempt.answer.loose
+        ]
     if attempt.delivered:
         record["delivery"] = [_judged(each) for each in attempt.delivered.judged]
     if attempt.listed:

@@ -154,7 +154,7 @@ SHAPES: Mapping[str, Mapping[str, Any]] = {
         "usage": TALLY,
         "cost": SCORE,
         "delivered": {"target": CODE, "ts": CODE, "message": CODE},
-        "error": CODE,
+        "error": LINE,
     },
 }
 SEALED = frozenset({"asker", "question", "reply", "answer", "draft", "readers", "principals", "thread", "subqueries"})

@@ -1,20 +1,19 @@
 """What a trace's verdicts were made of, read back so that they can be made again.
 
 Content-addressed expressions are never deleted, so the rules of that time are still there by their digest. `readers` is
-the sealed field with the subjects: a JSON list of `{person, kind, active, principals, resolved_at}`.
+the sealed field with the subjects, as `connectors.records.written_readers` writes it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
 from connectors.errors import Skip
 from connectors.ledger.facts import SqlFacts
-from connectors.ledger.record import moment
 from connectors.ports import TraceView
 from policies.access import Unknown
 from policies.facts import Kind, Life, Moment, Resource, Scope, ScopeState, Subject, Trust
@@ -41,23 +40,6 @@ class Replay:
     policy_version: str
     judgements: tuple[Judgement, ...]
     unreadable: int
-
-
-def readers_sealed(readers: Sequence[Subject]) -> str:
-    """The sealed field `readers`."""
-    return json.dumps(
-        [
-            {
-                "person": str(each.person),
-                "kind": each.kind.value,
-                "active": each.active,
-                "principals": sorted(map(str, each.principals)),
-                "resolved_at": moment(each.resolved_at),
-            }
-            for each in readers
-        ],
-        ensure_ascii=False,
-    )
 
 
 async def replayed(view: TraceView, facts: SqlFacts) -> Replay:

@@ -13,7 +13,7 @@ from connectors.ledger.tables import clause_principals, clauses, expression_clau
 from policies.access import Access, AccessExpr, Clause, Unknown, clause_digest, digest, simplify
 from policies.names import Principal
 
-_RECALLED = 4096  # expressions kept in memory; they never change, so an old copy is as good as the row
+_RECALLED = 16_384  # expressions kept in memory; they never change, so an old copy is as good as the row
 
 _BY_ID = (
     select(

@@ -16,8 +16,8 @@ import pytest
 from connectors.errors import DoorError, Stop
 from connectors.ledger.chain import START, Check, canonical, leaf, parsed
 from connectors.ledger.open import Ledger, open_ledger
-from connectors.ledger.replay import readers_sealed
 from connectors.ledger.traces import SqlTraces
+from connectors.records import written_readers
 from connectors.trace_signer import TraceSigner
 from connectors.vault import Vault
 from policies.access import AccessExpr, digest
@@ -483,7 +483,7 @@ async def test_verdicts_can_be_made_again_after_the_rules_changed(written: Writt
         "trust": "clean",
     }
     gone = {"document": "wiki:gone.md", "version": "v1", "allowed": False, "check": "unknown-document"}
-    sealed = {"asker": str(ASHA), "readers": readers_sealed([asker])}
+    sealed = {"asker": str(ASHA), "readers": written_readers([asker])}
     trace = await written.traces.begin(begin_record(), sealed, NOW)
     attempts = [{"audience": {"visible_to": "asker"}, "judged": [judged, gone]}]
     await written.traces.end(trace, {**end_record(), "attempts": attempts}, {}, NOW)
