@@ -25,6 +25,7 @@ TARGET = 900  # characters of a passage; longer sections are cut
 MOST = 1_800  # characters that a rule may have with its exceptions before it is cut after all; models read about 2,000
 EXPAND = 2_400  # characters of the sections that are read together around a passage
 LONGEST_OVERLAP = 250  # characters of the one sentence repeated where the next one refers to it
+WHOLE_TABLE = 1_400  # characters up to which a table is a passage as a whole, besides its rows
 ROWS_ALONE = 200  # rows; a table with more has several rows a passage
 
 _EXCEPTION = re.compile(
@@ -211,7 +212,7 @@ def _row_cuts(block: Block) -> Iterator[_Cut]:
     table = block.table
     if table is None or (len(table.rows) < 2 and len(as_text(table)) <= MOST):
         return
-    whole = len(as_text(table)) <= TARGET
+    whole = len(as_text(table)) <= WHOLE_TABLE
     rows = [row for row in rows_of(table) if row.text]
     if len(rows) <= ROWS_ALONE:
         yield from (_Cut(row.text, Form.TABLE, block.page, row, alone=not whole) for row in rows)
@@ -226,7 +227,7 @@ def _pieces(blocks: Sequence[Block]) -> list[_Piece]:
         match block.form:
             case Form.TABLE if block.table:
                 text = as_text(block.table)
-                if len(text) <= TARGET or (len(block.table.rows) < 2 and len(text) <= MOST):
+                if len(text) <= WHOLE_TABLE or (len(block.table.rows) < 2 and len(text) <= MOST):
                     pieces.append(_Piece(text, block.form, block.page))
             case Form.LIST:
                 text = block.text.strip() or "\n".join(f"- {item}" for item in block.items)

@@ -12,8 +12,8 @@ from connectors.sentences import sentences
 from connectors.sync.section import slug
 
 LONGEST_ROW = 1_800  # characters; a longer row is several passages that all begin with its first cell
-_LONGEST_NAME = 40  # characters of a first cell that may name its row
-_MOST_WORDS = 5
+_LONGEST_NAME = 48  # characters of a first cell that may name its row
+_MOST_WORDS = 7
 _NAMING = 3  # leading columns that may name the rows
 
 
@@ -36,7 +36,7 @@ def rows_of(table: Table) -> Iterator[Row]:
     """Every row in order, such as `International airfare: Employee: Reimbursable; Contractor: If agreed.`"""
     naming = _naming_column(table)
     for cells in table.rows:
-        tidy = [" ".join(cell.split()) for cell in cells]
+        tidy = [_tidy(cell) for cell in cells]
         label, told = _told(table.headers, tidy)
         text = _sentence(label, told)
         if len(text) <= LONGEST_ROW:
@@ -45,10 +45,16 @@ def rows_of(table: Table) -> Iterator[Row]:
             yield from (Row("", part, table.caption) for part in _parts(label, told))
 
 
+def _tidy(cell: str) -> str:
+    """On one line; a dash that stands for nothing is nothing."""
+    line = " ".join(cell.split())
+    return "" if line in ("-", "–", "—") else line
+
+
 def _naming_column(table: Table) -> int:
     """The first of the leading columns that names every row differently, such as the codes beside merged groups."""
     for column in range(min(_NAMING, len(table.headers))):
-        names = {_name(" ".join(row[column].split())) for row in table.rows}
+        names = {_name(_tidy(row[column])) for row in table.rows}
         if "" not in names and len(names) == len(table.rows):
             return column
     return 0
