@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import sha256
 from importlib.util import find_spec
+from math import exp
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -25,7 +27,7 @@ from policies.clearance import Cleared
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from onnxruntime import InferenceSession
-    from tokenizers import Encoding, Tokenizer
+    from tokenizers import Tokenizer
 
     Matrix = NDArray[np.float32]
 
@@ -70,7 +72,6 @@ _QUESTION_PREFIX = "Represent this sentence for searching relevant passages: "  
 _LONGEST_PASSAGE = 512  # word pieces, the model's own limit
 _LONGEST_PAIR = 224  # word pieces of a question and a passage together
 _LONGEST_QUESTION = 64  # word pieces of a question in a pair
-_BATCH = 16  # texts a run; runs are short so that a question waits for one at most
 _QUESTIONS_KEPT = 512  # vectors of recent questions
 _LONGEST_TEXT = 20_000  # characters handed to a tokenizer
 
@@ -94,18 +95,16 @@ class LocalEmbedder:
     async def passages(self, texts: Sequence[str]) -> Matrix:
         """One unit vector a text, in order; equal texts are computed once."""
         distinct = list(dict.fromkeys(texts))
-        vectors = np.empty((len(distinct), self.dimensions), np.float32)
-        for rows, states in await self._runner.run([(text,) for text in distinct]):
-            vectors[rows] = _unit(states[:, 0])
-        row_of = {text: row for row, text in enumerate(distinct)}
-        return vectors[[row_of[text] for text in texts]]
+        states = await self._runner.run([(text,) for text in distinct])
+        vector_of = {text: _unit(state[0]) for text, state in zip(distinct, states, strict=True)}
+        return np.asarray([vector_of[text] for text in texts], np.float32).reshape(-1, self.dimensions)
 
     async def question(self, text: str) -> Matrix:
         """The unit vector of a question; recent ones are remembered."""
         known = self._questions.get(text)
         if known is None:
-            [(_, states)] = await self._runner.run([(_QUESTION_PREFIX + text,)])
-            known = _unit(states[:, 0])[0]
+            [state] = await self._runner.run([(_QUESTION_PREFIX + text,)])
+            known = _unit(state[0])
             known.setflags(write=False)
             self._questions[text] = known
         self._questions.move_to_end(text)
@@ -136,10 +135,8 @@ class LocalReranker:
     async def scores(self, question: str, passages: Sequence[Cleared[str]]) -> Sequence[float]:
         """One relevance score from 0 to 1 a passage, in order; equal passages are read once."""
         distinct = list(dict.fromkeys(passage.content for passage in passages))
-        logits = np.empty(len(distinct), np.float32)
-        for rows, states in await self._runner.run([(question, text) for text in distinct]):
-            logits[rows] = states[:, 0]
-        score_of = dict(zip(distinct, (1 / (1 + np.exp(-logits.astype(np.float64)))).tolist(), strict=True))
+        logits = await self._runner.run([(question, text) for text in distinct])
+        score_of = {text: 1 / (1 + exp(-float(logit[0]))) for text, logit in zip(distinct, logits, strict=True)}
         return [score_of[passage.content] for passage in passages]
 
     async def load(self) -> None:
@@ -152,29 +149,38 @@ class LocalReranker:
 
 
 class _Runner:
-    """Texts through one model, off the event loop, in batches of similar length."""
+    """Texts through one model, one a run, off the event loop and as many at once as there are threads.
+
+    The weights are quantised dynamically: a number depends a little on everything else in its run. Alone, a text gives
+    the same numbers always; and on a processor without AVX-512 that is no slower than batches are.
+    """
 
     def __init__(self, files: ModelFiles, longest: int, threads: int) -> None:
         self._files = files
         self._longest = longest
         self._threads = threads
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix=files.name)
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix=files.name)
 
-    async def run(self, texts: Sequence[tuple[str, ...]]) -> list[tuple[list[int], Matrix]]:
-        """The first output for every text or pair, a batch at a time, with the rows it belongs to."""
-        if not texts:
-            return []
-        encoded = await self._off_loop(partial(self._encode, texts))
-        order = sorted(range(len(texts)), key=lambda row: len(encoded[row].ids))
-        outputs = []
-        for start in range(0, len(order), _BATCH):
-            rows = order[start : start + _BATCH]
-            batch = [encoded[row] for row in rows]
-            outputs.append((rows, await self._off_loop(partial(self._forward, batch))))
+    async def run(self, texts: Sequence[tuple[str, ...]]) -> list[Matrix]:
+        """The first output for every text or pair, in order, without the axis of the batch."""
+        outputs: list[Matrix] = [_NOTHING] * len(texts)
+        rows = iter(range(len(texts)))
+
+        # Each worker hands in one text at a time, so that a question waits for one at most.
+        async def work() -> None:
+            for row in rows:
+                outputs[row] = await self._off_loop(partial(self._forward, texts[row]))
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(self._threads, len(texts))):
+                    group.create_task(work())
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None  # a door raises its own errors, not groups of them
         return outputs
 
     async def load(self) -> None:
-        await self._off_loop(lambda: _loaded(self._files, self._longest, self._threads))
+        await self._off_loop(partial(_loaded, self._files, self._longest))
 
     def close(self) -> None:
         self._executor.shutdown(wait=False, cancel_futures=True)
@@ -182,44 +188,44 @@ class _Runner:
     async def _off_loop(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, work)
 
-    def _encode(self, texts: Sequence[tuple[str, ...]]) -> list[Encoding]:
-        _, tokenizer = _loaded(self._files, self._longest, self._threads)
-        return tokenizer.encode_batch(
-            [
-                tuple(part[:_LONGEST_TEXT] for part in text) if len(text) > 1 else text[0][:_LONGEST_TEXT]
-                for text in texts
-            ]
-        )
-
-    def _forward(self, batch: Sequence[Encoding]) -> Matrix:
-        session, _ = _loaded(self._files, self._longest, self._threads)
-        width = max(len(encoding.ids) for encoding in batch)
-        ids, mask, types = (np.zeros((len(batch), width), np.int64) for _ in range(3))
-        for row, encoding in enumerate(batch):
-            length = len(encoding.ids)
-            ids[row, :length] = encoding.ids
-            mask[row, :length] = 1
-            types[row, :length] = encoding.type_ids
+    def _forward(self, text: tuple[str, ...]) -> Matrix:
+        session, tokenizer = _loaded(self._files, self._longest)
+        first, second = text if len(text) == 2 else (text[0], None)
+        pieces = tokenizer.encode(first[:_LONGEST_TEXT], second and second[:_LONGEST_TEXT])
+        inputs = {
+            "input_ids": np.asarray([pieces.ids], np.int64),
+            "attention_mask": np.ones((1, len(pieces.ids)), np.int64),
+            "token_type_ids": np.asarray([pieces.type_ids], np.int64),
+        }
         try:
-            [output, *_] = session.run(None, {"input_ids": ids, "attention_mask": mask, "token_type_ids": types})
+            [output, *_] = session.run(None, inputs)
         except Exception as error:  # door boundary: onnxruntime raises classes of its own, all of them fatal
             raise Stop(
                 f"the local model {self._files.name!r} failed to run: {error}; reinstall the requirements"
             ) from error
-        return np.asarray(output, np.float32)
+        return np.asarray(output[0], np.float32)
+
+
+_NOTHING = np.empty((0, 0), np.float32)
+_loading = Lock()
+
+
+def _loaded(files: ModelFiles, longest: int) -> tuple[InferenceSession, Tokenizer]:
+    with _loading:  # once a process, whichever thread comes first
+        return _load(files, longest)
 
 
 @lru_cache(maxsize=8)
-def _loaded(files: ModelFiles, longest: int, threads: int) -> tuple[InferenceSession, Tokenizer]:
+def _load(files: ModelFiles, longest: int) -> tuple[InferenceSession, Tokenizer]:
     # Heavy imports wait until a model is needed: most commands never need one.
     import onnxruntime
     from tokenizers import Tokenizer
 
     paths = _checked(files)
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = 1  # texts run side by side instead
     options.inter_op_num_threads = 1
-    options.enable_cpu_mem_arena = False  # the arena keeps the largest batch's memory for good
+    # Patterns would be kept for every length of text there is.
     options.enable_mem_pattern = False
     options.log_severity_level = 3
     onnxruntime.disable_telemetry_events()
@@ -256,6 +262,5 @@ def _checked(files: ModelFiles) -> dict[str, Path]:
     return paths
 
 
-def _unit(vectors: Matrix) -> Matrix:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)
+def _unit(vector: Matrix) -> Matrix:
+    return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12), np.float32)
