@@ -72,7 +72,7 @@ def _tabular(pieces: list[Piece], x0: float, x1: float, ys: Sequence[float]) -> 
         prose = any(p.box.x1 - p.box.x0 > 0.6 * (x1 - x0) for p in band)
         several = (
             bottom - top > 3 * usual and len({round(p.middle / 3) for p in band}) > 3
-        )  # rows without lines between
+        )
         if band and not prose and not several and min(p.box.x1 for p in band) < max(p.box.x0 for p in band):
             run = [*(run or [top]), bottom]
         else:

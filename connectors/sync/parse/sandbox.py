@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import shutil
 import signal
 import struct
@@ -29,7 +28,6 @@ _SECONDS_TO_START = 30.0
 _SECONDS_TO_END = 5.0
 _DOCUMENTS_PER_WORKER = 500  # then a fresh one: native libraries leak and fragment
 _LARGEST_ANSWER = 1 << 28
-_KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TESSDATA_PREFIX", "SYSTEMROOT")
 
 
 class _Worker:
@@ -168,8 +166,7 @@ class SandboxedParser:
         if dead is not None:
             await self._drop(dead)
         # The worker sees none of our environment: no secrets, and no settings that turn things on.
-        environment = {key: os.environ[key] for key in _KEPT_VARIABLES if key in os.environ}
-        environment |= {"PYTHONPATH": str(_ROOT), "OMP_THREAD_LIMIT": "1", "PYTHONUTF8": "1"}
+        environment = {"PYTHONPATH": str(_ROOT), "PYTHONUTF8": "1", "LANG": "C.UTF-8", "OMP_THREAD_LIMIT": "1"}
         child = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",
