@@ -70,9 +70,7 @@ def _tabular(pieces: list[Piece], x0: float, x1: float, ys: Sequence[float]) -> 
     for top, bottom in pairwise(ys):
         band = [p for p in pieces if _between(p, x0, x1, top, bottom)]
         prose = any(p.box.x1 - p.box.x0 > 0.6 * (x1 - x0) for p in band)
-        several = (
-            bottom - top > 3 * usual and len({round(p.middle / 3) for p in band}) > 3
-        )
+        several = bottom - top > 3 * usual and len({round(p.middle / 3) for p in band}) > 3
         if band and not prose and not several and min(p.box.x1 for p in band) < max(p.box.x0 for p in band):
             run = [*(run or [top]), bottom]
         else:
