@@ -113,7 +113,10 @@ def _disguised(clear: str) -> Iterator[View]:
         yield View("spaced-letters", _flat(joined))
         yield View("run-together", _BLANK.sub("", joined).lower())
     if _LEET.search(clear):
-        yield View("leet", _flat(_LEET_WORD.sub(lambda word: word.group().translate(_LEET_LETTERS), clear)))
+        leet = _LEET_WORD.sub(lambda word: word.group().translate(_LEET_LETTERS), clear)
+        # Codes such as E4012 are no disguise: the view counts only where it has more telling words than the text.
+        if len(_TELLING.findall(leet)) > len(_TELLING.findall(clear)):
+            yield View("leet", _flat(leet))
     if _PERCENT.search(clear):
         yield View("percent-encoded", _flat(unquote(clear, errors="replace")))
     if decoded := "\n".join(_decoded(clear)):
@@ -208,6 +211,9 @@ _MIXED = re.compile(
 _SPACED = re.compile(r"\b\w(?:[ \t]{1,4}\w\b|[._*\-|/]\w\b){5,400}")
 _WIDE_GAP = re.compile(r"[ \t]{2,4}")
 _SEPARATOR = re.compile(r"[\W_]")
+_TELLING = re.compile(
+    r"ignor|disregard|forget|instruct|prompt|previous|system|reveal|override|bypass|jailbr", re.IGNORECASE
+)
 _LEET = re.compile(r"[A-Za-z][013457@$][A-Za-z]")
 _LEET_WORD = re.compile(r"[A-Za-z013457@$]{3,40}")
 _LEET_LETTERS = str.maketrans("013457@$", "oieastas")
@@ -299,7 +305,8 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "other-language-override",
         Severity.HIGH,
-        "ignor|vergi|verge|missacht|beacht|hör|oubli|néglig|compte|olvid|descart|omiso|dimentic|trascur|esque"
+        "ignorie|ignorez|ignorer|ignora|ignori|ignore l|ignore t|ignore v|ignore as|ignore o|ignorem"
+        "|vergiss|vergess|missacht|beacht|hör|oubli|néglig|compte|olvid|descart|omiso|dimentic|trascur|esque"
         "|desconsider|negeer|vergeet"
         "|zapomn|zaborav|zanemar|talimat|komut|abaikan|lupakan|glöm|игнор|забуд|проигнор|забудь|ігнор|忽|无视|無視|忘"
         "|不要|무시|잊|تجاهل|انس|अनदेख|भूल",
