@@ -96,6 +96,7 @@ async def _open(stack: AsyncExitStack, settings: Settings, warm: bool, clock: Cl
     from connectors.ledger.open import open_ledger
     from connectors.ledger.traces import SqlTraces
     from connectors.trace_signer import TraceSigner
+    from policies.injection import signals
 
     _own(settings.data)
     models = _Models(settings)
@@ -110,7 +111,8 @@ async def _open(stack: AsyncExitStack, settings: Settings, warm: bool, clock: Cl
     traces = SqlTraces(ledger.door, vault, signer, settings.data / "trace-checkpoints.jsonl")
     directory = LedgerDirectory(ledger.people)
     index = await stack.enter_async_context(_index(settings, models.embedder, metrics))
-    detector = Detectors()
+    # Passages were judged by every detector when they came in; joined, they are judged by our own rules, which are fast.
+    joined = Detectors(judges=(signals,))
     doors = Doors(
         directory=directory,
         facts=ledger.facts,
@@ -119,7 +121,7 @@ async def _open(stack: AsyncExitStack, settings: Settings, warm: bool, clock: Cl
         reranker=models.reranker,
         writer=models.writer,
         personal_data=models.personal_data,
-        detector=detector,
+        detector=joined,
         traces=traces,
         policy=policy,
         cut=Cut(RELEVANCE_FLOOR, MOST_PASSAGES),
@@ -139,7 +141,7 @@ async def _open(stack: AsyncExitStack, settings: Settings, warm: bool, clock: Cl
         traces=traces,
         index=index,
         doors=doors,
-        keeping=_keeping(ledger, SqlOwners(ledger.door), index, models.embedder, detector, clock),
+        keeping=_keeping(ledger, SqlOwners(ledger.door), index, models.embedder, Detectors(), clock),
         looking=Looking(documents, ledger.catalog, ledger.facts, directory, ledger.people, policy),
     )
 

@@ -88,7 +88,8 @@ def _addressed(sentence: str) -> Iterator[tuple[int, int]]:
 
 def _cued(sentence: str) -> Iterator[tuple[int, int]]:
     for cue in _CUE.finditer(sentence):
-        if (run := _run(sentence, cue.end())) and not (cue.group("i") and not _strong(sentence, *run)):
+        run = _run(sentence, cue.end())
+        if run and not _derived(_bare(sentence[slice(*run)])) and not (cue.group("i") and not _strong(sentence, *run)):
             yield run
     for cue in _WEAK_CUE.finditer(sentence):
         if (run := _run(sentence, cue.end())) and _strong(sentence, *run):
