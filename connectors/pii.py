@@ -26,6 +26,7 @@ _PIECE = 5_000  # characters looked at in one go
 _OVERLAP = 300  # longer than anything but a private key, which is found by its first line
 _LONGEST = 1_000_000  # characters of one text
 _SECONDS = 30.0
+_SECONDS_TO_LOAD = 180.0  # two on a machine that has nothing else to do
 _REMEMBERED = 8_192  # sentences
 
 _Entities = tuple[tuple[int, int], ...]
@@ -53,6 +54,8 @@ class Presidio:
         if len(text) > _LONGEST:
             raise Stop(f"a text of {len(text)} characters is too long to look for personal data in; cut it first")
         try:
+            if self._engine is None:
+                await asyncio.wait_for(asyncio.to_thread(self.load), _SECONDS_TO_LOAD)
             return await asyncio.wait_for(asyncio.to_thread(self.find, text), self._seconds)
         except TimeoutError as error:
             raise Transient(f"looking for personal data took longer than {self._seconds:.0f} s") from error
