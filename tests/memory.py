@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Se
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -145,7 +146,7 @@ class MemoryIndex:
     async def search(self, search: Search) -> Sequence[Candidate]:
         seen = self._seen(search.narrowing)
         asked = set(words(search.text))
-        shared = {e.chunk.id: len(asked & set(words(f"{e.chunk.header} {e.chunk.text}"))) for e in seen}
+        shared = {e.chunk.id: len(asked & _said(e.chunk.header, e.chunk.text)) for e in seen}
         cosine = {e.chunk.id: float(e.vector @ search.vector) for e in seen}
         codes = {e.chunk.id: len(set(e.chunk.codes) & set(search.codes)) for e in seen}
         lexical, vector, code = _ranked(shared), _ranked(cosine, least=-2.0), _ranked(codes)
@@ -156,7 +157,7 @@ class MemoryIndex:
             ranks = Ranks(lexical.get(name), float(shared[name]), vector.get(name), cosine[name], code.get(name))
             if legs:
                 found.append(_candidate(entry, ranks, sum(1 / (60 + rank) for rank in legs)))
-        return sorted(found, key=lambda hit: (-hit.score, hit.id.uuid))[: search.limit]
+        return sorted(found, key=lambda hit: (-hit.score, _tie(hit.id)))[: search.limit]
 
     async def fetch(self, ids: Sequence[ChunkId], narrowing: Narrowing) -> Sequence[Candidate]:
         seen = {entry.chunk.id: entry for entry in self._seen(narrowing)}
@@ -217,8 +218,19 @@ class MemoryIndex:
         return [entry for entry in self.entries.values() if matches(narrowing, attributes_of(entry))]
 
 
+# Searched again and again in tests with thousands of questions.
+@lru_cache(maxsize=20_000)
+def _said(header: str, text: str) -> frozenset[str]:
+    return frozenset(words(f"{header} {text}"))
+
+
+@lru_cache(maxsize=20_000)
+def _tie(name: ChunkId) -> bytes:
+    return name.uuid.bytes
+
+
 def _ranked(scores: Mapping[ChunkId, float], least: float = 0.0) -> dict[ChunkId, int]:
-    best = sorted((name for name in scores if scores[name] > least), key=lambda name: (-scores[name], name.uuid))
+    best = sorted((name for name in scores if scores[name] > least), key=lambda name: (-scores[name], _tie(name)))
     return {name: rank for rank, name in enumerate(best, 1)}
 
 

@@ -101,8 +101,10 @@ class _Tapped:
                 await self._tap.before(f"{self._name}.{name}")
             if self._name == "traces":
                 *head, record, sealed, _now = args
-                self._tap.keep("traces", name, *head, record)
+                self._tap.keep("traces", name, *head, json.dumps(record))
                 self._tap.keep("sealed", name, sealed)
+            elif self._name in ("facts", "directory", "index"):
+                self._tap.keep(self._name, name, repr((args, more)))  # ids, principals and the question, by the hundred
             else:
                 self._tap.keep(self._name, name, args, more)
             return await found(*args, **more)
