@@ -52,7 +52,7 @@ class ExtractiveWriter:
 
     def __init__(self, reranker: Reranker, thresholds: Thresholds) -> None:
         self._reranker = reranker
-        self._thresholds = thresholds
+        self.thresholds = thresholds
 
     @property
     def model(self) -> str:
@@ -81,9 +81,9 @@ class ExtractiveWriter:
         scored.sort(key=lambda each: -each.relevance)
         # What speaks of another than the question does may be said as well, but it is no answer.
         leads = (each.relevance for each in scored if not about_another(part, f"{each.where} {each.said}"))
-        if next(leads, 0.0) < self._thresholds.answers:
+        if next(leads, 0.0) < self.thresholds.answers:
             return []
-        return _distinct([each for each in scored if each.relevance >= self._thresholds.supports])[:_MOST_CLAIMS]
+        return _distinct([each for each in scored if each.relevance >= self.thresholds.supports])[:_MOST_CLAIMS]
 
 
 def _cut(evidence: Evidence) -> list[_Sentence]:
