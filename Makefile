@@ -25,10 +25,12 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-## bench: measure search, gates, sync and whole asks; prints tables (takes a while)
+## bench: measure searches, whole asks and cold starts; prints tables (takes a while)
 .PHONY: bench
 bench: $(READY)
-	$(BIN)/pytest tests/bench -o addopts="--import-mode=importlib -q -s" -o timeout=0
+	$(BIN)/python -m tests.bench.search
+	$(BIN)/python -m tests.bench.ask
+	$(BIN)/python -m tests.bench.commands
 
 ## docs: write docs/settings.md and docs/commands.md from the code
 .PHONY: docs

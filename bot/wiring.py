@@ -83,10 +83,17 @@ async def open_app(
     """Open the house. `warm`: begin to load the models at once. Raises DoorError when a door does not open, after
     closing those that did."""
     async with AsyncExitStack() as stack:
-        yield await _open(stack, settings, warm, clock, metrics)
+        models = _Models(settings)
+        stack.callback(models.close)
+        if warm:
+            stack.push_async_callback(_settled, asyncio.create_task(models.load()))
+            await asyncio.sleep(0)  # the threads begin now, and load while the rest is imported and opened
+        yield await _open(stack, settings, models, clock, metrics)
 
 
-async def _open(stack: AsyncExitStack, settings: Settings, warm: bool, clock: Clock, metrics: Metrics | None) -> App:
+async def _open(
+    stack: AsyncExitStack, settings: Settings, models: _Models, clock: Clock, metrics: Metrics | None
+) -> App:
     from bot.answering.doors import Doors
     from bot.answering.shortlist import Cut
     from bot.looking import Looking
@@ -99,11 +106,6 @@ async def _open(stack: AsyncExitStack, settings: Settings, warm: bool, clock: Cl
     from policies.injection import signals
 
     _own(settings.data)
-    models = _Models(settings)
-    stack.callback(models.close)
-    if warm:
-        loading = asyncio.create_task(models.load())
-        stack.push_async_callback(_settled, loading)
     policy = _policy(settings)
     vault = _vault(settings)
     ledger = await stack.enter_async_context(open_ledger(_database(settings)))
@@ -111,7 +113,7 @@ async def _open(stack: AsyncExitStack, settings: Settings, warm: bool, clock: Cl
     traces = SqlTraces(ledger.door, vault, signer, settings.data / "trace-checkpoints.jsonl")
     directory = LedgerDirectory(ledger.people)
     index = await stack.enter_async_context(_index(settings, models.embedder, metrics))
-    # Passages were judged by every detector when they came in; joined, they are judged by our own rules, which are fast.
+    # Every detector judged the passages when they came in; joined, they are judged by our own rules, which are fast.
     joined = Detectors(judges=(signals,))
     doors = Doors(
         directory=directory,
