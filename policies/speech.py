@@ -23,6 +23,8 @@ GONE = "(link removed)"
 
 UNTITLED = "Untitled document"
 
+_LONGEST_TITLE = 5_000  # characters looked at: more is no title
+
 
 def legible(text: str) -> str:
     """The text as a reader sees it: entities resolved, and no characters that nobody sees or that reorder others."""
@@ -47,14 +49,16 @@ def speakable(text: str, own_urls: Collection[str] = ()) -> str:
     those already in the text are forged, and lose their brackets.
     """
     text = _unmarked(_without_markup(_TURN.sub(" ", legible(text))))
-    text = _DEFANGED.sub(".", _BROADCAST.sub("", text))
-    return "".join(_inert_pieces(_DEFINITION.sub(r"\1 :", text), own_urls))
+    text = _DEFINITION.sub(r"\1 :", _DEFANGED.sub(".", _BROADCAST.sub("", text)))
+    inert = "".join(_inert_pieces(text, own_urls))
+    # What stood around an address may be one, now that it is gone.
+    return inert if inert == text else "".join(_inert_pieces(inert, own_urls))
 
 
 def safe_title(title: str, longest: int = 150) -> str:
     """A title as the label of a link: one line, no markup, nothing that looks like an address, at most `longest`
-    characters (twenty or more), and isolated where it is written from right to left."""
-    line = _label(title)
+    characters (twenty or more), and isolated, by two more, where it is written from right to left."""
+    line = _label(title[:_LONGEST_TITLE])
     if len(line) > longest:
         line = _label(_cut(line, longest - 4)) + "…"
     if not any(character.isalnum() for character in line):
@@ -101,7 +105,7 @@ def _resolved(entity: re.Match[str]) -> str:
 _TURN = re.compile(
     # Tokens with which chat templates open and close turns, and the bars of other scripts that stand in for theirs.
     r"<[|｜][^|｜<>\n]{0,64}[|｜]>|\[/?INST\]|<</?SYS>>|</?(?:start|end)_of_turn>|<(?:bos|eos|pad|unk|sep|cls)>",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 _MARK = re.compile(
     r"[\[［【⟦〔❲]([\s^]{0,3}(?:[sSＳｓЅѕ]\s{0,2}\d{1,6}|(?<=\^)\d{1,6})"
@@ -123,24 +127,24 @@ _HTML_TAG = re.compile(
     r"|param|picture|pre|progress|q|rp|rt|ruby|s|samp|script|search|section|select|slot|small|source|span|strike"
     r"|strong|style|sub|summary|sup|svg|table|tbody|td|template|textarea|tfoot|th|thead|time|title|tr|track|tt|u|ul"
     r"|var|video|wbr|xml|xmp)(?=[\s/>])[^<>]*+>",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 _SLACK_CALL = re.compile(r"<[@#!][^<>|\n]{0,500}(?:\|([^<>\n]{0,500}))?>")
 _ANGLE_LINK = re.compile(r"<([A-Za-z][A-Za-z0-9+.\-]{0,30}:[^<>|\s]{0,3000})(?:\|([^<>\n]{0,500}))?>")
-_ANGLES = re.compile(r"<([A-Za-z/!?@#|｜$%][^<>\n]{0,200})>")
-_OPENING = re.compile(r"<(?=[A-Za-z/!?@#|｜$%])")
+_ANGLES = re.compile(r"<([A-Za-z/!?@＠﹫#|｜$%][^<>\n]{0,200})>")
+_OPENING = re.compile(r"<(?=[A-Za-z/!?@＠﹫#|｜$%])")
 _MARKDOWN_LINK = re.compile(r"!?+(?<!\w)\[([^\[\]\n]*+)\]\([^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)*+\)")
 _DEFINITION = re.compile(r"^([ \t>]{0,8}\[[^\[\]\n]++\]):", re.MULTILINE)
-_BROADCAST = re.compile(r"(?<![A-Za-z0-9.@＠﹫])[@＠﹫]++(?=(?:here|channel|everyone)(?![A-Za-z0-9]))", re.IGNORECASE)
+_BROADCAST = re.compile(r"(?<![A-Za-z0-9.@＠﹫])[@＠﹫]++(?=(?:here|channel|everyone)(?![A-Za-z0-9]))", re.I | re.A)
 
 
 def _without_markup(text: str) -> str:
     text = _SLACK_CALL.sub(lambda call: call[1] or "", _without_comments(text))
     text = _ANGLE_LINK.sub(lambda link: f" {link[2] or link[1]} ", text)
-    text = _OPENING.sub("‹", _ANGLES.sub(r"‹\1›", _HTML_TAG.sub("", text)))
+    text = _HTML_TAG.sub("", text)
     for _ in range(_ROUNDS):
         text = _MARKDOWN_LINK.sub(lambda link: link[1], text)
-    return text
+    return _OPENING.sub("‹", _ANGLES.sub(r"‹\1›", text))
 
 
 def _without_comments(text: str) -> str:
@@ -195,15 +199,16 @@ _LARGEST_SECTION = 31
 def _inert_pieces(text: str, own_urls: Collection[str]) -> Iterator[str]:
     at = 0
     for start, end, kept in _links(text, own_urls):
-        yield _gap(text[at:start])
+        gap = _gap(text[at:start])
+        yield gap + " " if gap.endswith("]") and kept == GONE else gap  # "](" would be a link again
         yield kept
         at = end
     yield _gap(text[at:])
 
 
 def _gap(text: str) -> str:
-    # What stands between links could still be the skeleton of one.
-    return text.replace("](", "] (").replace("][", "] [").replace("://", ": //")
+    # What stands between links could still be the skeleton of one, or call everybody.
+    return _BROADCAST.sub("", text).replace("](", "] (").replace("][", "] [").replace("://", ": //")
 
 
 def _links(text: str, own_urls: Collection[str]) -> Iterator[tuple[int, int, str]]:
@@ -211,19 +216,18 @@ def _links(text: str, own_urls: Collection[str]) -> Iterator[tuple[int, int, str
     plain = text.translate(_PLAIN)
     at = 0
     for start, end in _words(plain):
-        found = _address(plain, start, end) if start >= at else None
-        if found is None:
-            continue
-        start, end = found
-        if (dot := _run_together(text, start, end)) is not None:
-            yield dot, dot + 1, ". "
-            at = end
-            continue
-        trimmed = start + len(text[start:end].rstrip(_TRAILING))
-        cuts = range(end, max(trimmed, end - _LONGEST_TRAIL) - 1, -1)
-        own = next((cut for cut in cuts if text[start:cut] in own_urls), None)
-        at = trimmed if own is None else own
-        yield start, at, GONE if own is None else text[start:own]
+        # One word may hold several: "evil.com:80evil.com".
+        while at < end and (found := _address(plain, max(start, at), end)) is not None:
+            first, last = found
+            if (dot := _run_together(text, first, last)) is not None:
+                yield dot, dot + 1, ". "
+                at = last
+                continue
+            trimmed = first + len(text[first:last].rstrip(_TRAILING))
+            cuts = range(last, max(trimmed, last - _LONGEST_TRAIL) - 1, -1)
+            own = next((cut for cut in cuts if text[first:cut] in own_urls), None)
+            at = trimmed if own is None else own
+            yield first, at, GONE if own is None else text[first:own]
 
 
 def _words(plain: str) -> Iterator[tuple[int, int]]:
@@ -249,10 +253,10 @@ def _address(plain: str, start: int, end: int) -> tuple[int, int] | None:
     host_start = host_end - len(host.lstrip(_EDGE))
     length = _host_length(plain[host_start:host_end].split("."))
     if length is None:
-        return None
+        return _address(plain, start, start + len(before)) if at_sign else None
     stop = _end(_PATH, plain, host_start + length)
     has_path = bool(plain[host_start + length : stop].strip(_TRAILING))
-    if at_sign and before.strip(_EDGE) and not has_path:
+    if not has_path and _is_mailbox(before):
         return None  # an e-mail address, which is masking's business
     if not has_path and _is_file(plain[host_start : host_start + length]):
         return None
@@ -270,7 +274,7 @@ def _host_length(labels: list[str]) -> int | None:
         # 4.2.1.3 is a section; 10.0.0.1 and 192.168.0.7 are machines.
         section = all(0 < int(label) <= _LARGEST_SECTION for label in labels)
         return None if section else sum(map(len, labels)) + 3
-    if len(labels) > 1 and labels[0] == "www":
+    if "www" in labels[:-1]:
         return sum(map(len, labels)) + len(labels) - 1
     for last in range(len(labels) - 1, 0, -1):
         final = last == len(labels) - 1
@@ -278,6 +282,10 @@ def _host_length(labels: list[str]) -> int | None:
         if ends and labels[last - 1]:
             return sum(map(len, labels[: last + 1])) + last
     return None
+
+
+def _is_mailbox(name: str) -> bool:
+    return bool(name.strip(_EDGE)) and "@" not in name and not name.startswith("www.")
 
 
 def _is_file(host: str) -> bool:
