@@ -7,53 +7,35 @@ out and told; tracked insertions are what the document says now.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from lxml import etree
 
 from connectors.records import Hidden, ParsedRecord
+from connectors.sync.parse.docxbody import DEEPEST, all_code, boxes_of, cells_of, content, paragraphs_of, rows_of
+from connectors.sync.parse.docxstyles import (
+    TITLE_NAMES,
+    Style,
+    dressed,
+    fill_of,
+    number_of,
+    styles_of,
+    unseen,
+    value_of,
+    with_shade,
+)
+from connectors.sync.parse.formula import M, formula
 from connectors.sync.parse.grid import Span, grid
 from connectors.sync.parse.limits import Limits
 from connectors.sync.parse.numbering import Numbering, W, numbering
 from connectors.sync.parse.outline import Item, Outline, squeeze
 from connectors.sync.parse.package import Package, said
 
-_HEADING_NAME = re.compile(
-    r"^(?:heading|überschrift|titre|título|titulo|titolo|kop|rubrik|overskrift|nagłówek|заголовок|标题|見出し)\s*([1-9])$",
-    re.I,
-)
-_TITLE_NAMES = {"title", "titel", "titre", "título", "titulo", "titolo", "название", "标题", "表題"}
-_CODE_NAME = re.compile(r"\bcode\b|preformatted|source|listing|macro text", re.I)
-_CODE_FONTS = ("courier", "consolas", "menlo", "monaco", "monospace", "lucida console")
-_M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-_CHOICE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
-_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-_TEXTBOX = W + "txbxContent"
-_WHITE = re.compile(r"^(?:f[a-f0-9]){3}$", re.I)
-_SMALLEST = 3  # half points
-_DEEPEST = 40
-
-
-@dataclass(frozen=True, slots=True)
-class _Style:
-    """What a style says, its ancestors included."""
-
-    name: str = ""
-    level: int | None = None  # outline level, from 1
-    number: str | None = None
-    depth: int = 0
-    vanish: bool = False
-    colour: str | None = None
-    size: int | None = None  # half points
-    shade: str | None = None
-    code: bool = False
-
 
 @dataclass(frozen=True, slots=True)
 class _Paragraph:
     text: str
-    style: _Style
+    style: Style
     boxes: tuple[etree._Element, ...] = ()
     marker: str | None = None  # of a list or a numbered heading
     depth: int = 0
@@ -85,7 +67,7 @@ class _Reader:
         part = {
             kind: next(package.related(main, kind), None) for kind in ("styles", "numbering", "footnotes", "endnotes")
         }
-        self._styles = _styles(package.xml(part["styles"]) if part["styles"] else None)
+        self._styles = styles_of(package.xml(part["styles"]) if part["styles"] else None)
         self._numbering: Numbering = numbering(package.xml(part["numbering"]) if part["numbering"] else None)
         self._notes = {
             (kind, note.get(W + "id", "")): note
@@ -118,8 +100,8 @@ class _Reader:
                 self._outline.hide(Hidden.DELETED, said(child))
             elif child.tag == W + "sdt":
                 if child.find(f"{W}sdtPr/{W}docPartObj/{W}docPartGallery[@{W}val='Table of Contents']") is None:
-                    self._blocks(_content(child), deep)
-            elif child.tag in (W + "ins", W + "moveTo", W + "customXml", W + "smartTag") and deep < _DEEPEST:
+                    self._blocks(content(child), deep)
+            elif child.tag in (W + "ins", W + "moveTo", W + "customXml", W + "smartTag") and deep < DEEPEST:
                 self._blocks(child, deep + 1)
 
     def _paragraph(self, element: etree._Element, deep: int) -> None:
@@ -130,13 +112,13 @@ class _Reader:
         if text:
             self._say(read, text)
         for box in read.boxes:
-            if deep < _DEEPEST:
+            if deep < DEEPEST:
                 self._flush()
                 self._blocks(box, deep + 1)
 
     def _say(self, read: _Paragraph, text: str) -> None:
         style = read.style
-        if style.name.lower() in _TITLE_NAMES and self.title is None and style.level is None:
+        if style.name.lower() in TITLE_NAMES and self.title is None and style.level is None:
             self._flush()
             self.title = text.replace("\n", " ")
         elif style.level is not None:
@@ -169,16 +151,16 @@ class _Reader:
     def _read(self, element: etree._Element) -> _Paragraph:
         """A paragraph's visible text, its style with its own settings, and its marker, which counts on."""
         properties = element.find(W + "pPr")
-        style = self._styles.get(_value(properties, "pStyle") or "", self._styles.get("", _Style()))
+        style = self._styles.get(value_of(properties, "pStyle") or "", self._styles.get("", Style()))
         marker, depth = None, 0
         if properties is not None:
-            level = _value(properties, "outlineLvl")
+            level = value_of(properties, "outlineLvl")
             if level is not None and level.isdigit():
                 style = replace(style, level=int(level) + 1 if int(level) < 9 else None)
-            style = _with_shade(style, properties)
+            style = with_shade(style, properties)
             own = properties.find(W + "numPr")
-            number = (_value(own, "numId") if own is not None else None) or style.number
-            stated = _value(own, "ilvl") if own is not None else None
+            number = (value_of(own, "numId") if own is not None else None) or style.number
+            stated = value_of(own, "ilvl") if own is not None else None
             depth = int(stated) if stated and stated.isdigit() else style.depth
         else:
             number, depth = style.number, style.depth
@@ -195,13 +177,13 @@ class _Reader:
             and re.match(r"^list bullet|^list number", style.name, re.I)
         ):
             marker = "-"
-        code = style.code or (bool(text.strip()) and marker is None and style.level is None and _all_code(element))
+        code = style.code or (bool(text.strip()) and marker is None and style.level is None and all_code(element))
         return _Paragraph(text, replace(style, code=code), tuple(boxes), marker, depth)
 
     # ------------------------------------------------------------ text
 
     def _runs(
-        self, element: etree._Element, style: _Style, parts: list[str], boxes: list[etree._Element], deep: int
+        self, element: etree._Element, style: Style, parts: list[str], boxes: list[etree._Element], deep: int
     ) -> None:
         for child in element:
             tag = child.tag
@@ -209,14 +191,14 @@ class _Reader:
                 self._run(child, style, parts, boxes)
             elif tag in (W + "del", W + "moveFrom"):
                 self._outline.hide(Hidden.DELETED, said(child))
-            elif tag == _M + "oMath" or tag == _M + "oMathPara":
-                parts.append(f" {_formula(child)} ")
+            elif tag == M + "oMath" or tag == M + "oMathPara":
+                parts.append(f" {formula(child)} ")
             elif tag == W + "sdt":
-                self._runs(_content(child), style, parts, boxes, deep + 1)
-            elif tag not in (W + "pPr", W + "rPr") and deep < _DEEPEST and len(child):
+                self._runs(content(child), style, parts, boxes, deep + 1)
+            elif tag not in (W + "pPr", W + "rPr") and deep < DEEPEST and len(child):
                 self._runs(child, style, parts, boxes, deep + 1)
 
-    def _run(self, run: etree._Element, style: _Style, parts: list[str], boxes: list[etree._Element]) -> None:
+    def _run(self, run: etree._Element, style: Style, parts: list[str], boxes: list[etree._Element]) -> None:
         look = self._look(run, style)
         told: list[str] = []
         for child in run:
@@ -238,11 +220,11 @@ class _Reader:
                     if note is not None:
                         told.append(f" [{squeeze(self._plain(note))}]")
                 case "drawing" | "pict" | "object" | "AlternateContent":
-                    boxes.extend(_boxes(child))
+                    boxes.extend(boxes_of(child))
                 case _:
                     pass
         text = "".join(told)
-        if text.strip() and _unseen(look):
+        if text.strip() and unseen(look):
             self._outline.hide(Hidden.STYLED, text)
             parts.append(" ")
         else:
@@ -251,7 +233,7 @@ class _Reader:
     def _plain(self, element: etree._Element) -> str:
         """All paragraphs of a cell or a note in one string; tables inside are read cell by cell."""
         lines: list[str] = []
-        for paragraph in _paragraphs(element, 0):
+        for paragraph in paragraphs_of(element, 0):
             read = self._read(paragraph)
             text = squeeze(read.text)
             if text:
@@ -259,12 +241,12 @@ class _Reader:
             lines += [squeeze(self._plain(box)) for box in read.boxes]
         return "\n".join(lines)
 
-    def _look(self, run: etree._Element, style: _Style) -> _Style:
+    def _look(self, run: etree._Element, style: Style) -> Style:
         properties = run.find(W + "rPr")
         shade = style.shade or self._shade
         if properties is None:
             return replace(style, shade=shade)
-        named = self._styles.get(_value(properties, "rStyle") or "?")
+        named = self._styles.get(value_of(properties, "rStyle") or "?")
         look = replace(style, shade=shade)
         if named is not None:
             look = replace(
@@ -274,12 +256,12 @@ class _Reader:
                 size=named.size or look.size,
                 shade=named.shade or look.shade,
             )
-        return _with_shade(_dressed(look, properties), properties)
+        return with_shade(dressed(look, properties), properties)
 
     # ------------------------------------------------------------ tables
 
     def _table(self, table: etree._Element) -> None:
-        rows = list(_rows(table))
+        rows = list(rows_of(table))
         cells: list[list[Span]] = []
         heads = 0
         open_above: dict[int, tuple[int, int]] = {}  # column to the row and place of the cell that goes on downwards
@@ -302,12 +284,12 @@ class _Reader:
         skipped = row.find(f"{W}trPr/{W}gridBefore")
         column = 0
         if skipped is not None:
-            width = _number(skipped.get(W + "val"), 0)
+            width = number_of(skipped.get(W + "val"), 0)
             spans.append(Span("", max(width, 1)))
             column = width
-        for cell in _cells(row):
+        for cell in cells_of(row):
             properties = cell.find(W + "tcPr")
-            right = max(1, min(_number(_value(properties, "gridSpan"), 1), 100))
+            right = max(1, min(number_of(value_of(properties, "gridSpan"), 1), 100))
             merge = None if properties is None else properties.find(W + "vMerge")
             if merge is not None and merge.get(W + "val") != "restart" and column in going:
                 at_row, at_cell = going[column]
@@ -315,7 +297,7 @@ class _Reader:
                 text = spans_above[at_cell].text
                 spans.append(Span(text, right))
             else:
-                self._shade = _fill(properties)
+                self._shade = fill_of(properties)
                 spans.append(Span(self._plain(cell), right))
                 self._shade = None
                 going.pop(column, None)
@@ -323,179 +305,3 @@ class _Reader:
                     going[column] = (len(above), len(spans) - 1)
             column += right
         return spans
-
-
-def _content(sdt: etree._Element) -> etree._Element:
-    inside = sdt.find(W + "sdtContent")
-    return etree.Element("none") if inside is None else inside
-
-
-def _flat(element: etree._Element, wanted: str) -> Iterator[etree._Element]:
-    for child in element:
-        if child.tag == W + wanted:
-            yield child
-        elif child.tag in (W + "sdt", W + "sdtContent", W + "customXml", W + "ins"):
-            yield from _flat(child, wanted)
-
-
-def _rows(table: etree._Element) -> Iterator[etree._Element]:
-    return _flat(table, "tr")
-
-
-def _cells(row: etree._Element) -> Iterator[etree._Element]:
-    return _flat(row, "tc")
-
-
-def _paragraphs(element: etree._Element, deep: int) -> Iterator[etree._Element]:
-    for child in element:
-        if child.tag == W + "p":
-            yield child
-        elif child.tag not in (W + "del", W + "tcPr") and deep < _DEEPEST:
-            yield from _paragraphs(child, deep + 1)
-
-
-def _boxes(element: etree._Element) -> list[etree._Element]:
-    """Text boxes of a drawing, each once: newer documents hold every box twice, for older readers."""
-    return [
-        box
-        for box in element.iter(_TEXTBOX)
-        if next(box.iterancestors(_FALLBACK), None) is None and next(box.iterancestors(_TEXTBOX), None) is None
-    ]
-
-
-def _formula(element: etree._Element) -> str:
-    """A formula in a line: fractions with a slash, powers with ^, indices with _."""
-    told: list[str] = []
-    for child in element:
-        name = etree.QName(child).localname
-        inside = {etree.QName(part).localname: _formula(part) for part in child}
-        match name:
-            case "t":
-                told.append(child.text or "")
-            case "f":
-                told.append(f"({inside.get('num', '')})/({inside.get('den', '')})")
-            case "sSup":
-                told.append(f"{inside.get('e', '')}^{{{inside.get('sup', '')}}}")
-            case "sSub":
-                told.append(f"{inside.get('e', '')}_{{{inside.get('sub', '')}}}")
-            case "sSubSup":
-                told.append(f"{inside.get('e', '')}_{{{inside.get('sub', '')}}}^{{{inside.get('sup', '')}}}")
-            case "d":
-                told.append(f"{_sign(child, 'begChr', '(')}{_formula(child)}{_sign(child, 'endChr', ')')}")
-            case "nary":
-                sign = _sign(child, "chr", "∫")
-                told.append(f"{sign}_{{{inside.get('sub', '')}}}^{{{inside.get('sup', '')}}} {inside.get('e', '')}")
-            case "rad":
-                told.append(f"√({inside.get('e', '')})")
-            case _:
-                told.append(_formula(child))
-    return "".join(told)
-
-
-def _sign(element: etree._Element, name: str, usual: str) -> str:
-    """A bracket or operator that a formula's properties name."""
-    sign = next(element.iter(_M + name), None)
-    return usual if sign is None else sign.get(_M + "val", "")
-
-
-def _all_code(paragraph: etree._Element) -> bool:
-    """Every run that says something is set in a typewriter face."""
-    runs = [run for run in paragraph.iter(W + "r") if run.find(W + "t") is not None]
-    fonts = [run.find(f"{W}rPr/{W}rFonts") for run in runs]
-    return bool(runs) and all(
-        font is not None and (font.get(W + "ascii") or "").lower().startswith(_CODE_FONTS) for font in fonts
-    )
-
-
-def _styles(root: etree._Element | None) -> dict[str, _Style]:
-    """Every style by id, with what it inherits; "" is the paragraph style that goes unsaid."""
-    if root is None:
-        return {}
-    elements = {style.get(W + "styleId", ""): style for style in root.iter(W + "style")}
-    found: dict[str, _Style] = {}
-
-    def resolve(key: str, deep: int) -> _Style:
-        if key in found or key not in elements or deep > 30:
-            return found.get(key, _Style())
-        element = elements[key]
-        style = resolve(_value(element, "basedOn") or "", deep + 1) if _value(element, "basedOn") else _Style()
-        found[key] = _styled(element, style)
-        return found[key]
-
-    for key in elements:
-        resolve(key, 0)
-    for key, element in elements.items():
-        if element.get(W + "type") == "paragraph" and element.get(W + "default") in ("1", "true", "on"):
-            found[""] = found[key]
-    return found
-
-
-def _styled(element: etree._Element, style: _Style) -> _Style:
-    name = _value(element, "name") or ""
-    style = replace(style, name=name, code=style.code or bool(_CODE_NAME.search(name)))
-    if match := _HEADING_NAME.match(name):
-        style = replace(style, level=int(match.group(1)))
-    paragraph = element.find(W + "pPr")
-    if paragraph is not None:
-        level = _value(paragraph, "outlineLvl")
-        if level is not None and level.isdigit():
-            style = replace(style, level=int(level) + 1 if int(level) < 9 else None)
-        numbers = paragraph.find(W + "numPr")
-        if numbers is not None:
-            style = replace(
-                style,
-                number=_value(numbers, "numId") or style.number,
-                depth=_number(_value(numbers, "ilvl"), style.depth),
-            )
-        style = _with_shade(style, paragraph)
-    if name.lower() in _TITLE_NAMES:
-        style = replace(style, level=None)
-    run = element.find(W + "rPr")
-    return style if run is None else _dressed(style, run)
-
-
-def _dressed(style: _Style, properties: etree._Element) -> _Style:
-    vanish = properties.find(W + "vanish")
-    colour, size = _value(properties, "color"), _value(properties, "sz")
-    return replace(
-        style,
-        vanish=style.vanish if vanish is None else vanish.get(W + "val") not in ("0", "false", "off"),
-        colour=colour or style.colour,
-        size=int(size) if size and size.isdigit() else style.size,
-    )
-
-
-def _with_shade(style: _Style, properties: etree._Element) -> _Style:
-    shade = _fill(properties)
-    if properties.find(W + "highlight") is not None:
-        shade = "marked"
-    return style if shade is None else replace(style, shade=shade)
-
-
-def _fill(properties: etree._Element | None) -> str | None:
-    shade = None if properties is None else properties.find(W + "shd")
-    if shade is None:
-        return None
-    fill = shade.get(W + "fill", "auto")
-    if shade.get(W + "themeFill"):
-        return "theme"
-    return None if fill.lower() in ("auto", "ffffff") else fill
-
-
-def _unseen(look: _Style) -> bool:
-    if look.vanish or (look.size is not None and look.size <= _SMALLEST):
-        return True
-    if look.colour is None or look.colour.lower() == "auto":
-        return False
-    if look.shade is None:
-        return bool(_WHITE.match(look.colour))
-    return look.shade.lower() == look.colour.lower()
-
-
-def _value(element: etree._Element | None, name: str) -> str | None:
-    child = None if element is None else element.find(W + name)
-    return None if child is None else child.get(W + "val")
-
-
-def _number(value: str | None, default: int) -> int:
-    return int(value) if value and value.isdigit() else default

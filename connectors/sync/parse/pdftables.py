@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from connectors.sync.parse.pdfpage import Box, Glyph, Page, Piece
+from connectors.sync.parse.pdfpage import Page
+from connectors.sync.parse.pdfpaint import Box
+from connectors.sync.parse.pdfpieces import Glyph, Piece
 
 _SNAP = 3.0  # lines not farther apart are one
 _COMPOUNDS = frozenset("self well long short high low full part half cross non ex all third year day".split())
