@@ -253,7 +253,7 @@ def _address(plain: str, start: int, end: int) -> tuple[int, int] | None:
     host_start = host_end - len(host.lstrip(_EDGE))
     length = _host_length(plain[host_start:host_end].split("."))
     if length is None:
-        return _address(plain, start, start + len(before)) if at_sign else None
+        return (start, host_end) if any(_is_host(name.strip(_EDGE)) for name in before.split("@")) else None
     stop = _end(_PATH, plain, host_start + length)
     has_path = bool(plain[host_start + length : stop].strip(_TRAILING))
     if not has_path and _is_mailbox(before):
@@ -282,6 +282,10 @@ def _host_length(labels: list[str]) -> int | None:
         if ends and labels[last - 1]:
             return sum(map(len, labels[: last + 1])) + last
     return None
+
+
+def _is_host(name: str) -> bool:
+    return _host_length(name.split(".")) is not None and not _is_file(name)
 
 
 def _is_mailbox(name: str) -> bool:
