@@ -17,7 +17,8 @@ oracle, which is told the same and computes for itself who may read what.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import count
@@ -33,7 +34,7 @@ from bot.answering.shortlist import Cut
 from bot.looking import Looking, Why, why
 from connectors.identity.directory import LedgerDirectory
 from connectors.models.extractive import ExtractiveWriter, Thresholds
-from connectors.ports import DirectoryTables, PersonRecord
+from connectors.ports import DirectoryTables, IndexIdentity, PersonRecord
 from connectors.records import AccessChanged, Change, Checkpoint, ScopeRules, SourceDocument, Upsert
 from connectors.sources.files import FilesSource
 from connectors.sync.run import Doors as SyncDoors
@@ -364,6 +365,33 @@ class World:
         )
         name = str(DocumentId(SOURCE, page))
         return await why(doors, _address(person), f"{name}@{version}" if version else name, self.at, on)
+
+
+@asynccontextmanager
+async def real_doors(folder: Path) -> AsyncIterator[World]:
+    """The same world on a folder of files, a ledger in SQLite with its audit record, and the embedded index."""
+    from connectors.index.embedded import EmbeddedIndex
+    from connectors.ledger.lookup import SqlDocuments
+    from connectors.ledger.open import open_ledger
+    from connectors.ledger.traces import SqlTraces
+    from connectors.trace_signer import TraceSigner
+    from connectors.vault import Vault, keys_from_file
+
+    async with (
+        open_ledger(f"sqlite+aiosqlite:///{folder / 'ledger.sqlite'}") as ledger,
+        EmbeddedIndex(folder / "index.sqlite", IndexIdentity("hashing/1", 64, "1")) as index,
+    ):
+        signer = TraceSigner.from_file(folder / "signing.pem")
+        vault = Vault(keys_from_file(folder / "keys"))
+        yield World(
+            folder=folder / "docs",
+            catalog=ledger.catalog,
+            facts=ledger.facts,
+            people=ledger.people,
+            documents=SqlDocuments(ledger.door),
+            index=index,
+            traces=SqlTraces(ledger.door, vault, signer, folder / "checkpoints.jsonl"),
+        )
 
 
 def cited(outcome: Outcome) -> set[str]:
