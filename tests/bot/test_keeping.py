@@ -80,6 +80,6 @@ async def test_a_name_that_two_documents_have_is_asked_back(app: App, tmp_path: 
         await add_source(app.keeping, name, "files", {"path": folder(tmp_path / name, **{name: "grp:a"})})
         await sync_named(app.keeping, name)
 
-    with pytest.raises(Unusable, match="one:note.md, two:note.md"):
+    with pytest.raises(Unusable, match=r"one:note\.md, two:note\.md"):
         await why(app.looking, "one@example.com", "note.md", now)
     assert (await who(app.looking, "two:note.md", now)).people == ("one@example.com", "two@example.com")
