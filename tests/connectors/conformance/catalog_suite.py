@@ -290,12 +290,15 @@ class CatalogSuite:
 
     async def test_a_claim_that_ran_out_is_taken_over_and_the_late_run_writes_nothing(self, ledger: Ledger) -> None:
         scope, _ = await ledger.catalog.state_rules(rules())
-        async with ledger.catalog.run("wiki", NOW) as late:
-            async with open_ledger_again(ledger) as other, other.catalog.run("wiki", NOW + timedelta(minutes=3)):
-                with pytest.raises(Transient, match="took over"):
-                    await published(ledger, page(), scope)
-                with pytest.raises(Transient, match="took over"):
-                    await ledger.catalog.checkpoint(late, "cursor", NOW)
+        async with (
+            ledger.catalog.run("wiki", NOW) as late,
+            open_ledger_again(ledger) as other,
+            other.catalog.run("wiki", NOW + timedelta(minutes=3)),
+        ):
+            with pytest.raises(Transient, match="took over"):
+                await published(ledger, page(), scope)
+            with pytest.raises(Transient, match="took over"):
+                await ledger.catalog.checkpoint(late, "cursor", NOW)
 
     async def test_the_next_run_goes_on_after_the_last_checkpoint(self, ledger: Ledger) -> None:
         async with ledger.catalog.run("wiki", NOW) as run:
