@@ -1,8 +1,12 @@
-"""Slides: each is a page, its title a heading. Speaker notes, comments and hidden slides are taken out and told."""
+"""Slides: each is a page, its title a heading. Speaker notes, comments and hidden slides are taken out and told.
+
+Footers, dates, slide numbers, and short texts that stand on most slides are left out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from lxml import etree
 
@@ -20,6 +24,8 @@ _R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _FURNITURE = {"ftr", "hdr", "dt", "sldNum"}
 _TITLES = {"title", "ctrTitle"}
+_LONGEST_FOOTER = 120  # characters
+_FEWEST_SLIDES = 3  # on which a text is furniture
 _SMALLEST = 150  # hundredths of a point
 _DEEPEST = 20
 
@@ -35,17 +41,29 @@ def read(body: bytes, limits: Limits) -> ParsedRecord:
     if len(slides) > limits.pages:
         raise Refusal(f"has more than {limits.pages:,} slides")
     title: str | None = None
+    repeated = _repeated((package.xml(part) for part in slides), len(slides))  # not kept: a deck may be large
     known: dict[str, etree._Element] = {}
     for page, part in enumerate(slides, 1):
         outline.page = page
-        stated = _slide(package, part, known, outline)
+        stated = _slide(package, part, known, repeated, outline)
         title = title or (stated if page == 1 else None)
     for notice in package.notices:
         outline.notice(notice)
     return outline.record(None, title or package.title())
 
 
-def _slide(package: Package, part: str, known: dict[str, etree._Element], outline: Outline) -> str | None:
+def _repeated(slides: Iterable[etree._Element], many: int) -> set[str]:
+    """Short texts, each the whole of a shape, that stand on most slides: a company's name, a class of secrecy."""
+    count: Counter[str] = Counter()
+    for slide in slides:
+        shapes = (shape for shape in slide.iter(P + "sp") if _placeholder(shape) not in _TITLES)
+        count.update({text for shape in shapes if 0 < len(text := _plain(shape)) <= _LONGEST_FOOTER})
+    return {text for text, slides_with in count.items() if slides_with >= max(_FEWEST_SLIDES, many / 2)}
+
+
+def _slide(
+    package: Package, part: str, known: dict[str, etree._Element], repeated: set[str], outline: Outline
+) -> str | None:
     """Write one slide; returns its title."""
     slide = package.xml(part)
     for notes in package.related(part, "notesSlide"):
@@ -64,7 +82,7 @@ def _slide(package: Package, part: str, known: dict[str, etree._Element], outlin
     title = None if titled is None else squeeze(_seen(titled, paint, outline).replace("\n", " "))
     outline.heading(1, title or f"Slide {outline.page}", stands_alone=title is not None)
     for shape in shapes:
-        if shape is not titled:
+        if shape is not titled and not _is_furniture(shape, repeated):
             _shape(package, part, shape, paint, outline)
     return title
 
@@ -92,9 +110,14 @@ def _placeholder(shape: etree._Element) -> str | None:
     return None if element is None else element.get("type", "body")
 
 
-def _shape(package: Package, part: str, shape: etree._Element, paint: SlidePaint, outline: Outline) -> None:
+def _is_furniture(shape: etree._Element, repeated: set[str]) -> bool:
     if _placeholder(shape) in _FURNITURE:
-        return
+        return True
+    alone = shape.find(f".//{A}fld") is not None and shape.find(f".//{A}r") is None  # a number or date, boxed
+    return alone or (shape.tag == P + "sp" and _placeholder(shape) not in _TITLES and _plain(shape) in repeated)
+
+
+def _shape(package: Package, part: str, shape: etree._Element, paint: SlidePaint, outline: Outline) -> None:
     table = shape.find(f".//{A}tbl")
     if table is not None:
         _table(shape, table, paint, outline)

@@ -198,3 +198,38 @@ def test_t092_white_text_in_a_white_cell_is_taken_out() -> None:
 
     assert "unseen" not in text_of(record)
     assert hidden(record, Hidden.STYLED) == "unseen"
+
+
+def _footed(deck: Any) -> None:
+    for n in range(4):
+        slide = deck.slides.add_slide(deck.slide_layouts[1])
+        slide.shapes.title.text = f"Step {n}"
+        slide.placeholders[1].text = f"Do thing {n}"
+        for kind, text in [("ftr", "ACME policy deck"), ("dt", "1 May 2026"), ("sldNum", f"no {n + 1}")]:
+            box = slide.shapes.add_textbox(0, Inches(7), Inches(2), Inches(0.3))
+            box.text_frame.text = text
+            place = etree.SubElement(
+                box._element.find(".//{http://schemas.openxmlformats.org/presentationml/2006/main}nvPr"),
+                "{http://schemas.openxmlformats.org/presentationml/2006/main}ph",
+            )
+            place.set("type", kind)
+        slide.shapes.add_textbox(0, Inches(6), Inches(2), Inches(0.3)).text_frame.text = "Internal use only"
+        if n == 2:
+            slide.shapes.add_textbox(0, Inches(4), Inches(2), Inches(0.3)).text_frame.text = "Only here"
+
+
+def test_footers_dates_numbers_and_lines_of_most_slides_are_left_out() -> None:
+    record = parsed(slides(_footed), "a.pptx")
+
+    assert [block.text for block in record.blocks] == [
+        "Do thing 0", "Do thing 1", "Do thing 2", "Only here", "Do thing 3",
+    ]  # fmt: skip
+
+
+def test_a_line_of_two_slides_is_kept() -> None:
+    def fill(deck: Any) -> None:
+        for _ in range(2):
+            slide = deck.slides.add_slide(deck.slide_layouts[6])
+            slide.shapes.add_textbox(0, 0, Inches(4), Inches(1)).text_frame.text = "Applies to all"
+
+    assert text_of(parsed(slides(fill), "a.pptx")).count("Applies to all") == 2
