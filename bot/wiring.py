@@ -48,8 +48,8 @@ Clock = Callable[[], datetime]
 SCHEMA = "passages/1"
 """Version of how documents are cut and laid out in an index; raise it and every source is read anew."""
 
-RELEVANCE_FLOOR, MOST_PASSAGES = 0.01, 8
-ANSWERS, SUPPORTS = 0.5, 0.5
+RELEVANCE_FLOOR, MOST_PASSAGES = 0.002, 8
+ANSWERS, SUPPORTS = 0.4, 0.15
 """Where a shortlist ends and when a sentence answers; calibrated on the golden set, docs/decisions."""
 
 

@@ -272,6 +272,7 @@ class Evidence:
 
     label: str  # S1, S2, …
     passage: Cleared[Passage]
+    relevance: float  # of the passage to the question, 0 to 1, as the reranker saw it
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class Context:
     @property
     def evidence(self) -> tuple[Evidence, ...]:
         """The passages as a writer takes them."""
-        return tuple(Evidence(each.label, each.opened.passage) for each in self.passages)
+        return tuple(Evidence(each.label, each.opened.passage, each.relevance) for each in self.passages)
 
     def __getitem__(self, label: str) -> Labelled:
         return next(each for each in self.passages if each.label == label)

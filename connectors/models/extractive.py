@@ -8,17 +8,20 @@ exceptions along.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import exp, log
 
+from connectors.codes import codes_of
 from connectors.ports import Reranker
-from connectors.records import Claim, Draft, Evidence, Form, Passage
+from connectors.records import Claim, Draft, Evidence, Form
 from connectors.sentences import sentences
 from policies.clearance import Cleared
 from policies.grounding import about_another, conditions, coverage
 
 _MOST_READ = 32  # sentences that the reranker reads an answer
 _MOST_CLAIMS = 4  # a part
+_TINY = 1e-5  # keeps log-odds finite
 _FOLLOWS_ON = re.compile(
     r"(?:exceptions?\b|except\b|however\b|unless\b|but\b|otherwise\b|provided\b|this (?:does not|doesn't|applies)\b|"
     r"these (?:do not|apply)\b|the (?:deadline|limit|rule|period) (?:extends|does not)\b|in that case\b)",
@@ -28,7 +31,9 @@ _FOLLOWS_ON = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Relevance, 0 to 1, as the reranker scores a question and a sentence; calibrated, docs/decisions."""
+    """Relevance, 0 to 1, of a sentence and of the passage it stands in, averaged as log-odds.
+
+    Calibrated on the golden set: docs/decisions/0004-when-to-answer.md."""
 
     answers: float  # the best sentence of a part must reach it, or the part is unanswered
     supports: float  # a further sentence must reach it to be said as well
@@ -37,14 +42,21 @@ class Thresholds:
 @dataclass(frozen=True, slots=True)
 class _Sentence:
     label: str
-    where: str  # the passage's header
-    passage: Cleared[str]
+    around: Evidence  # the passage it stands in
+    read: Cleared[str]  # the sentence alone, as the reranker reads it
+    text: str
     follow_on: str  # what must be said with it
     relevance: float = 0.0
 
     @property
     def said(self) -> str:
-        return f"{self.passage.content} {self.follow_on}".strip()
+        return f"{self.text} {self.follow_on}".strip()
+
+    def answers(self, part: str, codes: frozenset[str]) -> bool:
+        """Whether it can be the answer: it speaks of what is asked about, and of a code where one is asked about."""
+        passage = self.around.passage.content
+        named = not codes or bool(codes & set(codes_of(f"{passage.header} {passage.text}")))
+        return named and not about_another(part, f"{passage.header} {self.said}")
 
 
 class ExtractiveWriter:
@@ -76,32 +88,40 @@ class ExtractiveWriter:
     async def _choose(self, part: str, candidates: Sequence[_Sentence], budget: int) -> list[_Sentence]:
         likely = sorted(candidates, key=lambda each: -coverage(part, each.said))[:budget]
         read = [each for each in candidates if each in likely]
-        scores = await self._reranker.scores(part, [each.passage for each in read]) if read else []
-        scored = [replace(each, relevance=score) for each, score in zip(read, scores, strict=True)]
+        scores = await self._reranker.scores(part, [each.read for each in read]) if read else []
+        scored = [
+            replace(each, relevance=_together(score, each.around.relevance))
+            for each, score in zip(read, scores, strict=True)
+        ]
         scored.sort(key=lambda each: -each.relevance)
-        # What speaks of another than the question does may be said as well, but it is no answer.
-        leads = (each.relevance for each in scored if not about_another(part, f"{each.where} {each.said}"))
-        if next(leads, 0.0) < self.thresholds.answers:
+        codes = frozenset(code for code in codes_of(part) if not code.startswith("sec:"))
+        leads = [each.relevance for each in scored if each.answers(part, codes)]
+        if not leads or leads[0] < self.thresholds.answers:
             return []
         return _distinct([each for each in scored if each.relevance >= self.thresholds.supports])[:_MOST_CLAIMS]
 
 
+def _together(*probabilities: float) -> float:
+    odds = [log(max(p, _TINY) / max(1 - p, _TINY)) for p in probabilities]
+    return 1 / (1 + exp(-sum(odds) / len(odds)))
+
+
 def _cut(evidence: Evidence) -> list[_Sentence]:
-    passage, where = evidence.passage, evidence.passage.content.header
+    passage = evidence.passage
     if passage.content.form is Form.CODE:
-        return [_Sentence(evidence.label, where, passage.map(lambda whole: whole.text), "")]
+        return [_sentence(evidence, passage.content.text, "")]
     said = sentences(passage.content.text)
     cut: list[_Sentence] = []
     for number, sentence in enumerate(said):
         if _FOLLOWS_ON.match(sentence) and number:
             continue
         following = said[number + 1] if number + 1 < len(said) and _FOLLOWS_ON.match(said[number + 1]) else ""
-        cut.append(_Sentence(evidence.label, where, passage.map(_just(sentence)), following))
+        cut.append(_sentence(evidence, sentence, following))
     return cut
 
 
-def _just(sentence: str) -> Callable[[Passage], str]:
-    return lambda _: sentence
+def _sentence(evidence: Evidence, text: str, follow_on: str) -> _Sentence:
+    return _Sentence(evidence.label, evidence, evidence.passage.map(lambda _: text), text, follow_on)
 
 
 def _distinct(chosen: Sequence[_Sentence]) -> list[_Sentence]:

@@ -23,10 +23,10 @@ class ByWords:
 
 def evidence(label: str, text: str, form: Form = Form.TEXT) -> Evidence:
     passage = Passage(text, "header", (), "Title", "https://x.example", None, form, None, None, False, None, ())
-    return Evidence(label, clear(Sealed(DOCUMENT, "v1", passage), Allowed(DOCUMENT, "v1", "p")))
+    return Evidence(label, clear(Sealed(DOCUMENT, "v1", passage), Allowed(DOCUMENT, "v1", "p")), 0.9)
 
 
-WRITER = ExtractiveWriter(ByWords(), Thresholds(answers=0.6, supports=0.5))
+WRITER = ExtractiveWriter(ByWords(), Thresholds(answers=0.8, supports=0.7))
 
 
 async def test_it_quotes_the_sentence_that_answers_and_names_its_passage() -> None:
@@ -77,3 +77,21 @@ async def test_an_unseen_condition_is_named() -> None:
 
 async def test_no_evidence_makes_no_claims() -> None:
     assert (await WRITER.write("q", ["anything at all"], [])).claims == ()
+
+
+async def test_a_passage_without_the_code_that_is_asked_about_is_no_answer() -> None:
+    text = "The denial code CO-197 means that the authorization is absent."
+
+    other = await WRITER.write("q", ["What does denial code CO-236 mean?"], [evidence("S1", text)])
+    same = await WRITER.write("q", ["What does denial code CO-197 mean?"], [evidence("S1", text)])
+
+    assert other.claims == ()
+    assert len(same.claims) == 1
+
+
+async def test_a_sentence_of_an_irrelevant_passage_counts_less() -> None:
+    near = evidence("S1", "Dogs may enter the office.")
+    far = Evidence("S1", near.passage, 1e-5)
+
+    assert (await WRITER.write("q", ["may dogs enter the office"], [near])).claims
+    assert not (await WRITER.write("q", ["may dogs enter the office"], [far])).claims
