@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from connectors.digests import text_digest
 from connectors.ports import Facts
 from connectors.records import Candidate, Passage
 from policies.clearance import Cleared, clear
@@ -73,12 +74,15 @@ async def clear_candidates(
             case Refused(check):
                 dropped.append(Dropped(candidate.id, check))
             case Allowed() as allowed:
-                if candidate.digest not in digests.get(candidate.id, frozenset()):
+                passage = clear(candidate.passage, allowed)
+                # Of the words themselves: the digest that an index keeps beside them may be another's.
+                digest = text_digest(passage.content.header, passage.content.text)
+                if digest not in digests.get(candidate.id, frozenset()):
                     dropped.append(Dropped(candidate.id, "published text"))
                 elif candidate.trust is Trust.QUARANTINED:
                     dropped.append(Dropped(candidate.id, "trust"))
                 else:
-                    opened.append(Opened(candidate, clear(candidate.passage, allowed)))
+                    opened.append(Opened(candidate, passage))
     return Gated(tuple(opened), tuple(dropped), judged)
 
 

@@ -10,11 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from itertools import groupby
 from pathlib import PurePosixPath
 
 from connectors.codes import codes_of, section_code
+from connectors.digests import text_digest
 from connectors.records import Attributes, Block, Chunk, Form, ParsedRecord, SourceDocument
 from connectors.sentences import sentences
 from connectors.sync.section import HeadingPath, number_of, section_names
@@ -108,7 +108,7 @@ def chunk(record: ParsedRecord, document: SourceDocument) -> tuple[Chunk, ...]:
                     codes=_codes(section.path, cut.text),
                     page=cut.page,
                     form=cut.form,
-                    digest=digest_of(header, cut.text),
+                    digest=text_digest(header, cut.text),
                     attributes=attributes,
                 )
             )
@@ -120,11 +120,6 @@ def title_of(record: ParsedRecord, document: SourceDocument) -> str:
     stem = PurePosixPath(document.id.key).stem
     words = re.sub(r"[-_\s]+", " ", stem).strip() or document.id.key
     return document.title or record.title or words[:1].upper() + words[1:]
-
-
-def digest_of(header: str, text: str) -> str:
-    """What must be equal for an embedding to be used again."""
-    return sha256(f"{header}\x00{text}".encode()).hexdigest()
 
 
 # ---------------------------------------------------------------- sections

@@ -340,7 +340,7 @@ class _Builder:
 
     def _lies(self, before: dict[ChunkId, Entry], now: dict[ChunkId, Entry]) -> dict[ChunkId, Entry]:
         """What a stale, rolled back or tampered index would hold: old texts under the same ids, what was deleted, and
-        for half of everything another scope, open dates and a clean record."""
+        for half of everything another scope, open dates and a clean record, and for some a text of another page."""
         rng = self.rng
         wide = [
             entry.scope
@@ -348,10 +348,15 @@ class _Builder:
             if self.world.pages[name.document.key].readers == (("grp:everyone",),)
             and self.aviary.birds[_CANARY.findall(entry.chunk.text)[0]].fate == "plain"
         ]
-        return {
+        held = {
             name: self._lie(entry, rng.choice(wide)) if rng.random() < 0.5 else entry
             for name, entry in (now | before).items()
         }
+        for name in rng.sample(sorted(held), len(held) // 10):  # another's text under the digest of its own
+            other = rng.choice(list(held.values())).chunk
+            swapped = replace(held[name].chunk, text=other.text, header=other.header)
+            held[name] = replace(held[name], chunk=swapped)
+        return held
 
     def _lie(self, entry: Entry, scope: Any) -> Entry:
         told = replace(entry.chunk.attributes, effective_from=None, effective_to=None, superseded=False)
