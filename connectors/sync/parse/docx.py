@@ -7,17 +7,19 @@ out and told; tracked insertions are what the document says now.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from lxml import etree
 
 from connectors.records import Hidden, ParsedRecord
 from connectors.sync.parse.docxbody import DEEPEST, all_code, boxes_of, cells_of, content, paragraphs_of, rows_of
+from connectors.sync.parse.docxshade import PAPER, Shade, TableShade, TableShades, box_shade, page_shade, shade_of
 from connectors.sync.parse.docxstyles import (
     TITLE_NAMES,
     Style,
     dressed,
-    fill_of,
     number_of,
     styles_of,
     unseen,
@@ -30,6 +32,7 @@ from connectors.sync.parse.limits import Limits
 from connectors.sync.parse.numbering import Numbering, W, numbering
 from connectors.sync.parse.outline import Item, Outline, squeeze
 from connectors.sync.parse.package import Package, said
+from connectors.sync.parse.theme import theme_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ def read(body: bytes, limits: Limits) -> ParsedRecord:
     outline = Outline(limits)
     main = package.main()
     reader = _Reader(package, main, outline)
-    reader.body(package.xml(main).find(W + "body"))
+    reader.document(package.xml(main))
     for comments in package.related(main, "comments"):
         for comment in package.xml(comments).iter(W + "comment"):
             outline.hide(Hidden.COMMENT, said(comment))
@@ -78,14 +81,26 @@ class _Reader:
         }
         self._list: list[Item] = []
         self._code: list[str] = []
-        self._shade: str | None = None
+        self._shades = TableShades(package.xml(part["styles"]) if part["styles"] else None)
+        self._theme = theme_of(next((package.xml(each) for each in package.related(main, "theme")), None))
+        self._around = PAPER  # what text that says nothing lies on
         self.title: str | None = None
 
-    def body(self, element: etree._Element | None) -> None:
-        """Write everything in it."""
-        if element is not None:
-            self._blocks(element, 0)
-            self._flush()
+    def document(self, root: etree._Element) -> None:
+        """Write everything in its body."""
+        body = root.find(W + "body")
+        if body is not None:
+            with self._on(page_shade(root)):
+                self._blocks(body, 0)
+                self._flush()
+
+    @contextmanager
+    def _on(self, shade: Shade | None) -> Iterator[None]:
+        """What is read meanwhile lies on this; None: on what is around it."""
+        before = self._around
+        self._around = shade or before
+        yield
+        self._around = before
 
     # ------------------------------------------------------------ blocks
 
@@ -114,7 +129,8 @@ class _Reader:
         for box in read.boxes:
             if deep < DEEPEST:
                 self._flush()
-                self._blocks(box, deep + 1)
+                with self._on(box_shade(box, self._theme)):
+                    self._blocks(box, deep + 1)
 
     def _say(self, read: _Paragraph, text: str) -> None:
         style = read.style
@@ -224,7 +240,7 @@ class _Reader:
                 case _:
                     pass
         text = "".join(told)
-        if text.strip() and unseen(look):
+        if text.strip() and unseen(look, self._around):
             self._outline.hide(Hidden.STYLED, text)
             parts.append(" ")
         else:
@@ -238,16 +254,17 @@ class _Reader:
             text = squeeze(read.text)
             if text:
                 lines.append(f"{read.marker} {text}" if read.marker else text)
-            lines += [squeeze(self._plain(box)) for box in read.boxes]
+            for box in read.boxes:
+                with self._on(box_shade(box, self._theme)):
+                    lines.append(squeeze(self._plain(box)))
         return "\n".join(lines)
 
     def _look(self, run: etree._Element, style: Style) -> Style:
         properties = run.find(W + "rPr")
-        shade = style.shade or self._shade
         if properties is None:
-            return replace(style, shade=shade)
+            return style
         named = self._styles.get(value_of(properties, "rStyle") or "?")
-        look = replace(style, shade=shade)
+        look = style
         if named is not None:
             look = replace(
                 look,
@@ -261,25 +278,35 @@ class _Reader:
     # ------------------------------------------------------------ tables
 
     def _table(self, table: etree._Element) -> None:
-        rows = list(rows_of(table))
+        rows: list[etree._Element] = []
+        for row in rows_of(table):
+            if row.find(f"{W}trPr/{W}del") is not None:
+                self._outline.hide(Hidden.DELETED, said(row))
+            else:
+                rows.append(row)
+        shades = self._shades.of(table)
+        if len(rows) == 1 and len(only := list(cells_of(rows[0]))) == 1:
+            with self._on(shade_of(only[0].find(W + "tcPr")) or shades.at(0, 0, 1, True)):
+                self._blocks(only[0], 1)
+                self._flush()
+            return
         cells: list[list[Span]] = []
         heads = 0
         open_above: dict[int, tuple[int, int]] = {}  # column to the row and place of the cell that goes on downwards
         for row in rows:
-            if row.find(f"{W}trPr/{W}del") is not None:
-                self._outline.hide(Hidden.DELETED, said(row))
-                continue
             if heads == len(cells) and row.find(f"{W}trPr/{W}tblHeader") is not None:
                 heads += 1
-            cells.append(self._row(row, cells, open_above))
-        if len(cells) == 1 and len(cells[0]) == 1:
-            for cell in table.iter(W + "tc"):
-                self._blocks(cell, 1)
-                self._flush()
-                return
+            cells.append(self._row(row, cells, open_above, shades, len(rows)))
         self._outline.table(grid(cells), heads if 0 < heads < len(cells) else 1)
 
-    def _row(self, row: etree._Element, above: list[list[Span]], going: dict[int, tuple[int, int]]) -> list[Span]:
+    def _row(
+        self,
+        row: etree._Element,
+        above: list[list[Span]],
+        going: dict[int, tuple[int, int]],
+        shades: TableShade,
+        many: int,
+    ) -> list[Span]:
         spans: list[Span] = []
         skipped = row.find(f"{W}trPr/{W}gridBefore")
         column = 0
@@ -287,7 +314,8 @@ class _Reader:
             width = number_of(skipped.get(W + "val"), 0)
             spans.append(Span("", max(width, 1)))
             column = width
-        for cell in cells_of(row):
+        cells = list(cells_of(row))
+        for cell in cells:
             properties = cell.find(W + "tcPr")
             right = max(1, min(number_of(value_of(properties, "gridSpan"), 1), 100))
             merge = None if properties is None else properties.find(W + "vMerge")
@@ -297,9 +325,8 @@ class _Reader:
                 text = spans_above[at_cell].text
                 spans.append(Span(text, right))
             else:
-                self._shade = fill_of(properties)
-                spans.append(Span(self._plain(cell), right))
-                self._shade = None
+                with self._on(shade_of(properties) or shades.at(len(above), column, many, cell is cells[-1])):
+                    spans.append(Span(self._plain(cell), right))
                 going.pop(column, None)
                 if merge is not None:
                     going[column] = (len(above), len(spans) - 1)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from lxml import etree
 
+from connectors.sync.parse.colours import alike, from_hex
+from connectors.sync.parse.docxshade import Shade, shade_of
 from connectors.sync.parse.numbering import W
 
 _HEADING_NAME = re.compile(
@@ -15,7 +17,6 @@ _HEADING_NAME = re.compile(
 )
 TITLE_NAMES = {"title", "titel", "titre", "título", "titulo", "titolo", "название", "标题", "表題"}
 _CODE_NAME = re.compile(r"\bcode\b|preformatted|source|listing|macro text", re.I)
-_WHITE = re.compile(r"^(?:f[a-f0-9]){3}$", re.I)
 _SMALLEST = 3  # half points
 
 
@@ -30,7 +31,7 @@ class Style:
     vanish: bool = False
     colour: str | None = None
     size: int | None = None  # half points
-    shade: str | None = None
+    shade: Shade | None = None  # None: what is around it shows through
     code: bool = False
 
 
@@ -93,30 +94,15 @@ def dressed(style: Style, properties: etree._Element) -> Style:
 
 
 def with_shade(style: Style, properties: etree._Element) -> Style:
-    shade = fill_of(properties)
-    if properties.find(W + "highlight") is not None:
-        shade = "marked"
+    shade = shade_of(properties)
     return style if shade is None else replace(style, shade=shade)
 
 
-def fill_of(properties: etree._Element | None) -> str | None:
-    shade = None if properties is None else properties.find(W + "shd")
-    if shade is None:
-        return None
-    fill = shade.get(W + "fill", "auto")
-    if shade.get(W + "themeFill"):
-        return "theme"
-    return None if fill.lower() in ("auto", "ffffff") else fill
-
-
-def unseen(look: Style) -> bool:
+def unseen(look: Style, around: Shade) -> bool:
+    """Nobody can read text that looks like this; `around` is what lies behind it where it says nothing itself."""
     if look.vanish or (look.size is not None and look.size <= _SMALLEST):
         return True
-    if look.colour is None or look.colour.lower() == "auto":
-        return False
-    if look.shade is None:
-        return bool(_WHITE.match(look.colour))
-    return look.shade.lower() == look.colour.lower()
+    return alike(from_hex(look.colour), (look.shade or around).colour)
 
 
 def value_of(element: etree._Element | None, name: str) -> str | None:

@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 from docx.enum.style import WD_STYLE_TYPE
+from docx.enum.text import WD_COLOR_INDEX
 from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
 from docx.shared import Pt, RGBColor
+from lxml import etree
 
 from connectors.records import Form, Hidden
 from connectors.sync.parse.refusal import Refusal
@@ -118,6 +120,130 @@ def test_white_text_in_a_shaded_cell_is_seen() -> None:
         table.cell(1, 0).text = "x"
 
     assert "Head" in text_of(parsed(word(fill), "a.docx"))
+
+
+_W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def _shaded(element: Any, fill: str) -> None:
+    element.append(etree.fromstring(f'<w:shd {_W} w:val="clear" w:color="auto" w:fill="{fill}"/>'))
+
+
+def _on_a_dark_page(document: Any) -> None:
+    document.element.insert(0, etree.fromstring(f'<w:background {_W} w:color="0B1F3A"/>'))
+    _white(document.add_paragraph().add_run("Seen"))
+
+
+def _in_a_dark_paragraph(document: Any) -> None:
+    paragraph = document.add_paragraph()
+    _shaded(paragraph._p.get_or_add_pPr(), "1F3864")
+    _white(paragraph.add_run("Seen"))
+
+
+def _in_a_dark_style(document: Any) -> None:
+    style = document.styles.add_style("Banner", WD_STYLE_TYPE.PARAGRAPH)
+    _shaded(style.element.get_or_add_pPr(), "1F3864")
+    _white(document.add_paragraph(style="Banner").add_run("Seen"))
+
+
+def _on_a_highlight(document: Any) -> None:
+    run = document.add_paragraph().add_run("Seen")
+    _white(run)
+    run.font.highlight_color = WD_COLOR_INDEX.DARK_BLUE
+
+
+def _in_a_table_of_one_dark_cell(document: Any) -> None:
+    cell = document.add_table(1, 1).cell(0, 0)
+    _shaded(cell._tc.get_or_add_tcPr(), "1F3864")
+    _white(cell.paragraphs[0].add_run("Seen"))
+
+
+def _in_a_dark_table_style(document: Any) -> None:
+    table = document.add_table(2, 2, style="Light Grid Accent 1")
+    style = document.styles["Light Grid Accent 1"].element
+    for old in style.findall(qn("w:tblStylePr")):
+        style.remove(old)
+    style.append(
+        etree.fromstring(
+            f'<w:tblStylePr {_W} w:type="firstRow"><w:tcPr>'
+            '<w:shd w:val="clear" w:fill="1F3864"/></w:tcPr></w:tblStylePr>'
+        )
+    )
+    _white(table.cell(0, 0).paragraphs[0].add_run("Seen"))
+
+
+def _in_a_dark_text_box(document: Any) -> None:
+    _text_box(document, '<a:solidFill><a:schemeClr val="tx1"/></a:solidFill>')
+
+
+def _in_a_patterned_text_box(document: Any) -> None:
+    _text_box(document, "<a:gradFill/>")
+
+
+def _text_box(document: Any, fill: str) -> None:
+    spaces = (
+        f'{_W} xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" '
+        'xmlns:wps="http://schemas.microsoft.com/office/word/2010/wordprocessingShape"'
+    )
+    document.add_paragraph().add_run()._r.append(
+        etree.fromstring(
+            f"<w:drawing {spaces}><wps:wsp><wps:spPr>{fill}</wps:spPr><wps:txbx><w:txbxContent><w:p><w:r><w:rPr>"
+            '<w:color w:val="FFFFFF"/></w:rPr><w:t>Seen</w:t></w:r></w:p></w:txbxContent>'
+            "</wps:txbx></wps:wsp></w:drawing>"
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    "fill",
+    [
+        _on_a_dark_page,
+        _in_a_dark_paragraph,
+        _in_a_dark_style,
+        _on_a_highlight,
+        _in_a_table_of_one_dark_cell,
+        _in_a_dark_table_style,
+        _in_a_dark_text_box,
+        _in_a_patterned_text_box,
+    ],
+)
+def test_white_text_on_something_dark_is_seen(fill: Any) -> None:
+    record = parsed(word(fill), "a.docx")
+
+    assert (text_of(record), hidden(record, Hidden.STYLED)) == ("Seen", "")
+
+
+def _white_cell_of_a_dark_table(document: Any) -> None:
+    _in_a_dark_table_style(document)
+    cell = document.tables[0].cell(0, 1)
+    _shaded(cell._tc.get_or_add_tcPr(), "FFFFFF")
+    _white(cell.paragraphs[0].add_run("unseen"))
+
+
+def _second_row_of_a_dark_head(document: Any) -> None:
+    _in_a_dark_table_style(document)
+    _white(document.tables[0].cell(1, 1).paragraphs[0].add_run("unseen"))
+
+
+def _dark_on_dark(document: Any) -> None:
+    document.add_paragraph("Seen")
+    paragraph = document.add_paragraph()
+    _shaded(paragraph._p.get_or_add_pPr(), "080808")
+    paragraph.add_run("unseen").font.color.rgb = RGBColor(0, 0, 0)
+
+
+def _after_a_dark_box(document: Any) -> None:
+    _in_a_dark_text_box(document)
+    _white(document.add_paragraph().add_run("unseen"))
+
+
+@pytest.mark.parametrize(
+    "fill", [_white_cell_of_a_dark_table, _second_row_of_a_dark_head, _dark_on_dark, _after_a_dark_box]
+)
+def test_t092_text_in_the_colour_of_what_it_lies_on_is_taken_out(fill: Any) -> None:
+    record = parsed(word(fill), "a.docx")
+
+    assert (text_of(record), hidden(record, Hidden.STYLED)) == ("Seen", "unseen")
 
 
 def _tracked(kind: str, text_tag: str) -> bytes:
