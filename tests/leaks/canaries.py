@@ -25,6 +25,8 @@ from tests.tap import Crossing, as_seen
 from tests.world import SOURCE, World
 
 _CANARY = re.compile(r"zq[a-z]{10}")
+_IN_HEADING = re.compile(r"hq([a-z]{10})")  # the same word, where it stands in a heading and so in the spine
+_BY_NAME = frozenset(["traces", "facts", "index"])  # doors that passages are named at, whoever may read them
 _PAST = date(2028, 5, 5)  # a day that some questions are about
 _DATED = {"starts": date(2028, 1, 1), "ends": date(2028, 12, 31)}
 
@@ -148,7 +150,10 @@ class Aviary:
         run.dropped |= {each["check"] for attempt in trace["attempts"] for each in attempt.get("dropped", ())}
 
     def _judge(self, run: Run, crossing: Crossing, allowed: Iterable[str], person: str, place: str) -> None:
-        for word in set(_CANARY.findall(crossing.words)):
+        words = set(_CANARY.findall(crossing.words))
+        if crossing.door not in _BY_NAME:
+            words |= {f"zq{rest}" for rest in _IN_HEADING.findall(crossing.words)}
+        for word in words:
             if word in allowed:
                 run.seen.add(word)
             else:
@@ -248,7 +253,7 @@ class _Builder:
     def _told(self, name: str, word: str) -> dict[str, Any]:
         # In everything that a page says of itself but its address in the spine.
         return {
-            "text": f"The secret word of {name} is {word}.\n\n## More\n\nThe other word of {name} is {word} too.",
+            "text": f"The secret word of {name} is {word}.\n\n## More of h{word[1:]}\n\nThe other word is {word} too.",
             "title": f"About {name} {word}",
             "owner": f"{word} desk",
             "url": f"https://wiki.example.com/{name}/{word}",

@@ -286,6 +286,16 @@ async def test_forged_labels_and_markup_in_a_page_are_inert(world: World) -> Non
     assert not re.search(r"\[S7\]|<@|evil\.example", outcome.text)
 
 
+async def test_a_reply_holds_what_the_contract_says_and_no_score(world: World) -> None:
+    said = to_json(await world.ask("asha", QUESTION))
+
+    assert set(said) == {"outcome", "text", "citations", "trace_id", "audience", "notes"}
+    assert set(said["audience"]) == {"place", "visible_to", "reason"}
+    assert [set(each) for each in said["citations"]] == [
+        {"label", "chunk_id", "document", "version", "section", "title", "url", "quote", "supported"}
+    ]
+
+
 # ---------------------------------------------------------------- days
 
 
