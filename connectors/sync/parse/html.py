@@ -15,7 +15,7 @@ from connectors.sync.parse.grid import Span, grid
 from connectors.sync.parse.limits import Limits
 from connectors.sync.parse.outline import Item, Outline, squeeze
 from connectors.sync.parse.refusal import Refusal
-from connectors.sync.parse.styles import Look, declarations, sheet
+from connectors.sync.parse.styles import Look, Names, Sheet, declarations
 
 _CHARSET = re.compile(rb"<(?:meta|\?xml)[^>]*?(?:charset|encoding)\s*=\s*[\"']?\s*([-\w]+)", re.I)
 _ENTITY = re.compile(rb"<!ENTITY", re.I)
@@ -57,7 +57,7 @@ def write(outline: Outline, text: str) -> str | None:
     css = "\n".join(element.text or "" for element in root.iter("style"))
     for comment in root.iter(etree.Comment):
         outline.hide(Hidden.COMMENT, comment.text or "")
-    _Walk(outline, sheet(css)).whole(root)
+    _Walk(outline, Sheet(css)).whole(root)
     titles = root.findall(".//title")
     return squeeze("".join(_texts(titles[0]))) if titles else None
 
@@ -65,7 +65,7 @@ def write(outline: Outline, text: str) -> str | None:
 class _Walk:
     """One pass over a tree, gathering inline text until a block ends."""
 
-    def __init__(self, outline: Outline, css: dict[str, dict[str, str]]) -> None:
+    def __init__(self, outline: Outline, css: Sheet) -> None:
         self._outline = outline
         self._css = css
         self._line: list[str] = []
@@ -214,7 +214,7 @@ class _Walk:
         if _is_layout(element, rows):
             self._outline.text(told)
             for row in rows:
-                dressed = self._look(row, look)
+                dressed = self._dressed(row, element, look)
                 for cell in row:
                     self._element(cell, dressed)
                     self._flush()
@@ -222,7 +222,7 @@ class _Walk:
         cells: list[list[Span]] = []
         heads = 0
         for row in rows:
-            dressed = self._look(row, look)
+            dressed = self._dressed(row, element, look)
             if dressed.hidden:
                 self._outline.hide(Hidden.STYLED, "".join(_texts(row)))
                 continue
@@ -231,6 +231,13 @@ class _Walk:
                 heads += 1
         by_rows = not heads and bool(rows) and all(_first_is_head(row) for row in rows if len(row))
         self._outline.table(grid(cells), heads or (0 if by_rows else 1), told)
+
+    def _dressed(self, row: etree._Element, table: etree._Element, look: Look) -> Look:
+        """The look of a row, with that of the part of the table that holds it."""
+        part = row.getparent()
+        if part is not None and part is not table:
+            look = self._look(part, look)
+        return self._look(row, look)
 
     def _cell(self, element: etree._Element, look: Look) -> Span:
         look = self._look(element, look)
@@ -286,15 +293,15 @@ class _Walk:
     def _look(self, element: etree._Element, look: Look) -> Look:
         told: dict[str, str] = {}
         if self._css:
-            tag = str(element.tag)
-            names = ["." + name for name in (element.get("class") or "").lower().split()]
-            names += ["#" + element.get("id", "").lower()] if element.get("id") else []
-            for selector in (tag, *names, *(tag + name for name in names)):
-                told |= self._css.get(selector, {})
+            told |= self._css.of([_names(each) for each in (element, *element.iterancestors())])
         if style := element.get("style"):
             told |= declarations(style)
         if colour := element.get("bgcolor"):
             told.setdefault("background-color", colour.lower())
+        if element.tag == "body" and (colour := element.get("text")):
+            told.setdefault("color", colour.lower())
+        if element.get("background"):
+            told.setdefault("background", "url()")
         if element.tag == "font" and (colour := element.get("color")):
             told.setdefault("color", colour.lower())
         if element.get("hidden") is not None:
@@ -308,6 +315,12 @@ class _Walk:
         if tag in _DROPPED or element.get("role") in _FURNITURE:
             return True
         return tag == "header" and next(element.iter("h1", "h2", "h3", "h4", "h5", "h6"), None) is None
+
+
+def _names(element: etree._Element) -> Names:
+    marks = {f".{name}" for name in (element.get("class") or "").lower().split()}
+    marks |= {"#" + element.get("id", "").lower()} if element.get("id") else set()
+    return Names(str(element.tag), frozenset(marks))
 
 
 def _texts(element: etree._Element) -> Iterator[str]:

@@ -64,10 +64,57 @@ def test_hidden_by_other_means_is_taken_out_and_told(markup: str) -> None:
         '<td bgcolor="#003366"><font color="white">seen</font></td>',
         '<p style="background:url(x.png);color:#fff">seen</p>',
         '<p aria-hidden="true">seen</p>',
+        '<div style="background:navy"><div><p><span style="color:#fff">seen</span></p></div></div>',
+        '<body bgcolor="#000000" text="#ffffff"><p>seen</p></body>',
+        '<p style="color:red;background:yellow">seen</p>',
+        '<p style="background:var(--brand);color:#fff">seen</p>',
+        '<p style="background:#000;color:var(--ink)">seen</p>',
+        '<p style="background:hsl(210, 80%, 20%);color:white">seen</p>',
+        "<style>.dark p { background:#123; } .light { color:#fff }</style>"
+        '<div class="dark"><p class="light">seen</p></div>',
     ],
 )
 def test_white_on_dark_is_seen(markup: str) -> None:
     assert "seen" in text_of(parsed(f"<table>{markup}</table>" if markup.startswith("<td") else markup, "a.html"))
+
+
+@pytest.mark.parametrize(
+    "style",
+    [
+        "thead { background:#036 } th { color:#fff }",
+        "tr.head { background-color:#036 } .head th { color:white }",
+        "table.policy thead th { background:#036; color:#fff }",
+        "th { color:#fff } .policy tr > th { background:#036 }",
+    ],
+)
+def test_white_heads_of_a_table_that_is_dark_there_are_seen(style: str) -> None:
+    table = (
+        parsed(
+            f"<style>{style}</style><table class=policy><thead><tr class=head><th>Code<th>Limit</tr></thead>"
+            "<tbody><tr><td>TRV<td>100</tr></tbody></table>",
+            "a.html",
+        )
+        .blocks[0]
+        .table
+    )
+
+    assert table is not None
+    assert (table.headers, table.rows) == (("Code", "Limit"), (("TRV", "100"),))
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        '<div style="background:navy"><div style="background:#fff"><p style="color:#fff">unseen</p></div></div>',
+        '<style>.a .b { color:#fff }</style><div class="a"><p class="b">unseen</p></div>',
+        '<p style="background:navy;color:#000080">unseen</p>',
+        '<p style="background:hsl(0, 0%, 100%);color:whitesmoke">unseen</p>',
+    ],
+)
+def test_t092_text_in_the_colour_of_what_it_lies_on_is_taken_out(markup: str) -> None:
+    record = parsed(f"<p>Seen</p>{markup}", "a.html")
+
+    assert (text_of(record), hidden(record, Hidden.STYLED)) == ("Seen", "unseen")
 
 
 def test_scripts_navigation_and_page_furniture_are_left_out() -> None:
