@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from lxml import etree
 
 from connectors.records import Hidden, ParsedRecord
+from connectors.sync.parse.charts import C, write_chart
 from connectors.sync.parse.colours import Colour, alike
 from connectors.sync.parse.grid import Span, grid
 from connectors.sync.parse.limits import Limits
@@ -21,7 +22,6 @@ from connectors.sync.parse.slidepaint import P, SlidePaint
 from connectors.sync.parse.theme import A, fill_of
 
 _R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
-_C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _FURNITURE = {"ftr", "hdr", "dt", "sldNum"}
 _TITLES = {"title", "ctrTitle"}
 _LONGEST_FOOTER = 120  # characters
@@ -190,9 +190,9 @@ def _table(frame: etree._Element, table: etree._Element, paint: SlidePaint, outl
 def _graphic(package: Package, part: str, frame: etree._Element, outline: Outline) -> None:
     """Charts are tables of their numbers; diagrams are lists of their words."""
     relations = package.relations(part)
-    chart = frame.find(f".//{_C}chart")
+    chart = frame.find(f".//{C}chart")
     if chart is not None and (relation := relations.get(chart.get(_R + "id", ""))) and relation.target in package:
-        _chart(package.xml(relation.target), outline)
+        write_chart(package.xml(relation.target), outline)
     ids = frame.find(".//{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds")
     if ids is not None and (relation := relations.get(ids.get(_R + "dm", ""))) and relation.target in package:
         texts = [
@@ -202,36 +202,6 @@ def _graphic(package: Package, part: str, frame: etree._Element, outline: Outlin
             )
         ]
         outline.items(Item(0, "-", text) for text in texts if text)
-
-
-def _chart(chart: etree._Element, outline: Outline) -> None:
-    title = chart.find(f"{_C}chart/{_C}title")
-    series = list(chart.iter(_C + "ser"))
-    names: list[str] = []
-    columns: list[list[str]] = []
-    labels: list[str] = []
-    for each in series:
-        name = each.find(_C + "tx")
-        names.append("" if name is None else " ".join(v.text or "" for v in name.iter(_C + "v")))
-        category = each.find(_C + "cat")
-        if category is None:
-            category = each.find(_C + "xVal")
-        values = each.find(_C + "val")
-        if values is None:
-            values = each.find(_C + "yVal")
-        labels = labels or _points(category)
-        columns.append(_points(values))
-    height = max([len(labels), *(len(column) for column in columns)], default=0)
-    rows = [["", *names]]
-    rows += [
-        [labels[y] if y < len(labels) else "", *(c[y] if y < len(c) else "" for c in columns)] for y in range(height)
-    ]
-    if columns:
-        outline.table(rows, 1, "" if title is None else " ".join(t.text or "" for t in title.iter(A + "t")))
-
-
-def _points(data: etree._Element | None) -> list[str]:
-    return [] if data is None else [v.text or "" for point in data.iter(_C + "pt") for v in point.iter(_C + "v")]
 
 
 def _plain(element: etree._Element) -> str:

@@ -1,5 +1,5 @@
-"""Workbooks: each sheet is a page and a heading, each block of cells in it a table. Hidden sheets, rows and columns
-and cell comments are taken out and told; formulas are read by the values they last had."""
+"""Workbooks: each sheet is a page and a heading, each block of cells in it a table. Hidden sheets, rows and columns,
+comments, and text in its cell's own colour are taken out and told; formulas are read by their last values."""
 
 from __future__ import annotations
 
@@ -11,16 +11,21 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from openpyxl import load_workbook
+from openpyxl.chartsheet import Chartsheet
 from openpyxl.utils.exceptions import InvalidFileException
 
 from connectors.records import Hidden, ParsedRecord
+from connectors.sync.parse.charts import write_chart
 from connectors.sync.parse.limits import Limits
 from connectors.sync.parse.outline import Outline
-from connectors.sync.parse.package import Package
+from connectors.sync.parse.package import Package, said
 from connectors.sync.parse.refusal import Refusal
+from connectors.sync.parse.sheetlooks import SheetLooks
+from connectors.sync.parse.theme import theme_of
 
 Grid = list[list[str]]
 _NUMBER = re.compile(r"^[-+(]?[$€£¥]?\s?[\d.,]*\d%?\)?$")
+_UNCACHED = re.compile(rb"</f>\s*(?:<v\s*/>|<v>\s*</v>|</c>)|<f/>\s*</c>")  # a formula with no value beside it
 _MOST_WIDE = 1_000
 
 
@@ -34,52 +39,72 @@ def read(body: bytes, limits: Limits) -> ParsedRecord:
             book = load_workbook(io.BytesIO(body), data_only=True, keep_links=False)
         except (InvalidFileException, KeyError, ValueError, TypeError, AttributeError) as error:
             raise Refusal("is a broken workbook") from error
-    formulas = _sheets_with_uncached_formulas(package)
+    parts = _parts(package)
+    main = package.main()
+    theme = theme_of(next((package.xml(part) for part in package.related(main, "theme")), None))
+    known: dict[int, bool] = {}
     cells = 0
-    for page, sheet in enumerate(book.worksheets, 1):
+    for page, name in enumerate(book.sheetnames, 1):
         outline.page = page
+        sheet, part = book[name], parts.get(name, "")
+        if isinstance(sheet, Chartsheet):
+            _chart_sheet(package, sheet, part, outline)
+            continue
         cells += sheet.max_row * min(sheet.max_column, _MOST_WIDE)
         if cells > limits.cells:
             raise Refusal(f"has more than {limits.cells:,} cells")
         if sheet.sheet_state != "visible":
             outline.hide(Hidden.STYLED, "\n".join(" ".join(filter(None, row)) for row in _values(sheet)))
             continue
-        outline.heading(1, sheet.title, stands_alone=False)
-        _sheet(sheet, outline)
-        if page in formulas:
-            outline.notice(f"sheet {sheet.title!r} has formulas without stored values; open and save it in Excel")
+        outline.heading(1, name, stands_alone=False)
+        _sheet(sheet, SheetLooks(sheet, theme, known), outline)
+        if part in package and _UNCACHED.search(package.raw(part)):
+            outline.notice(f"sheet {name!r} has formulas without stored values; open and save it in Excel")
     for notice in package.notices:
         outline.notice(notice)
     return outline.record(None, book.properties.title, own_heading=False)
 
 
-def _sheets_with_uncached_formulas(package: Package) -> set[int]:
-    """Sheets, counted from 1 in the order of the workbook, where a formula has no value beside it."""
+def _parts(package: Package) -> dict[str, str]:
+    """The part of each sheet, by the sheet's name."""
     main = package.main()
     relations = package.relations(main)
     key = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
-    found: set[int] = set()
-    worksheets = [
-        relations[sheet.get(key, "")]
+    return {
+        sheet.get("name", ""): relations[sheet.get(key, "")].target
         for sheet in package.xml(main).iter("{http://schemas.openxmlformats.org/spreadsheetml/2006/main}sheet")
         if sheet.get(key, "") in relations
-    ]
-    for page, relation in enumerate((r for r in worksheets if r.kind == "worksheet"), 1):
-        if relation.target in package and re.search(
-            rb"</f>\s*(?:<v\s*/>|<v>\s*</v>|</c>)|<f/>\s*</c>", package.raw(relation.target)
-        ):
-            found.add(page)
-    return found
+    }
 
 
-def _sheet(sheet: Any, outline: Outline) -> None:
+def _chart_sheet(package: Package, sheet: Chartsheet, part: str, outline: Outline) -> None:
+    """A sheet that is nothing but a chart, by the numbers it last showed."""
+    drawings = package.related(part, "drawing")
+    charts = [package.xml(chart) for drawing in drawings for chart in package.related(drawing, "chart")]
+    if sheet.sheet_state != "visible":
+        for chart in charts:
+            outline.hide(Hidden.STYLED, said(chart, between=" "))
+        return
+    outline.heading(1, sheet.title, stands_alone=False)
+    for chart in charts:
+        if not write_chart(chart, outline):
+            outline.notice(f"chart sheet {sheet.title!r} has no stored values; open and save it in Excel")
+
+
+def _sheet(sheet: Any, looks: SheetLooks, outline: Outline) -> None:
+    unread: set[tuple[int, int]] = set()
     for row in sheet.iter_rows(max_col=min(sheet.max_column, _MOST_WIDE)):
         for cell in row:
             if cell.comment is not None:
                 outline.hide(Hidden.COMMENT, cell.comment.text)
+            if cell.value is not None and looks.unseen(cell):
+                unread.add((cell.row, cell.column))
     hidden_rows = {number for number, told in sheet.row_dimensions.items() if told.hidden}
     hidden_columns = _hidden_columns(sheet)
     values = _values(sheet)
+    for y, x in sorted(unread):
+        outline.hide(Hidden.STYLED, values[y - 1][x - 1])
+        values[y - 1][x - 1] = ""
     _merge(sheet, values)
     unseen = [
         value
