@@ -4,7 +4,6 @@ by their lines, put together over pages; paragraphs re-flowed; scanned pages rea
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 
 import pypdfium2 as pdfium
@@ -43,11 +42,10 @@ def read(body: bytes, limits: Limits, tesseract: str | None) -> ParsedRecord:
     pages = [look_at(document, index) for index in range(len(document))]
     _tell_hidden(pages, outline)
     drop_furniture(pages)
-    body_size = _body_size(pages)
     contents = _contents(document)
     pieces = {page.number: ruled(page) for page in pages}
     layouts = {page.number: list(layout(page, *pieces[page.number])) for page in pages}
-    levels = Levels(body_size, [each for page in pages for each in layouts[page.number]], contents)
+    levels = Levels([each for page in pages for each in layouts[page.number]], contents)
     scans = _Scans(document, tesseract, limits, outline)
     writer = Writer(outline, levels)
     for page in pages:
@@ -84,14 +82,6 @@ def _tell_hidden(pages: Sequence[Page], outline: Outline) -> None:
             for text in page.layer:
                 outline.hide(Hidden.STYLED, text)
             page.layer = []
-
-
-def _body_size(pages: Sequence[Page]) -> float:
-    sizes: Counter[float] = Counter()
-    for page in pages:
-        for piece in page.pieces:
-            sizes[round(piece.size * 2) / 2] += len(piece.text)
-    return sizes.most_common(1)[0][0] if sizes else 10.0
 
 
 class _Scans:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from connectors.sync.parse.pdfreading import Line
@@ -13,18 +14,36 @@ SECTION = re.compile(
 )
 
 
+_RUNNING = 40  # characters; lines of paragraphs have as many
+_LONGEST = 200  # characters of a heading, over its lines
+_LONGEST_SENTENCE = 60
+_SENTENCE_ENDS = (".", ".”", '."', ".)")
+
+
 def key_of(text: str) -> str:
     """A heading's text without what may differ between bookmarks and page."""
     return re.sub(r"[\W_]+", "", text).casefold()
 
 
+def _body_size(lines: Sequence[Line]) -> float:
+    """The size of running text, in points: that of most characters in lines long enough to be of a paragraph."""
+    for shortest in (_RUNNING, 0):
+        sizes: Counter[float] = Counter()
+        for line in lines:
+            if len(line.text) >= shortest and len(line.pieces) <= 2:
+                sizes[round(line.size * 2) / 2] += len(line.text)
+        if sizes:
+            return sizes.most_common(1)[0][0]
+    return 10.0
+
+
 class Levels:
     """Which lines are headings, and of which level: by the bookmarks, else by how they look."""
 
-    def __init__(self, body: float, items: Sequence[Line | Found], contents: dict[str, int]) -> None:
-        self.body = body
-        self._contents = contents
+    def __init__(self, items: Sequence[Line | Found], contents: dict[str, int]) -> None:
         lines = [item for item in items if isinstance(item, Line)]
+        self.body = _body_size(lines)
+        self._contents = contents
         bold = sum(len(line.text) for line in lines if line.bold)
         self._bold_tells = bold < 0.4 * max(1, sum(len(line.text) for line in lines))
         looks = {self._look(line) for line in lines if self._stands_out(line)}
@@ -36,6 +55,15 @@ class Levels:
         if stated is not None and len(line.text) > 2:
             return stated
         return self._ranks.get(self._look(line)) if self._stands_out(line) else None
+
+    def is_heading(self, text: str, first: Line) -> bool:
+        """What stands out as a whole names something: the bookmarks say so, or it is short and no sentence."""
+        return self._is_stated(first) or not (
+            len(text) > _LONGEST or (text.endswith(_SENTENCE_ENDS) and len(text) > _LONGEST_SENTENCE)
+        )
+
+    def _is_stated(self, line: Line) -> bool:
+        return len(line.text) > 2 and key_of(line.text) in self._contents
 
     def alike(self, one: Line, other: Line) -> bool:
         """Two lines of one heading."""
@@ -54,7 +82,9 @@ class Levels:
             return False
         numbered = SECTION.match(text)
         if line.size >= 1.14 * self.body:
-            return not text.endswith((",", ";")) and (line.size >= 1.3 * self.body or not text.endswith("."))
+            return not text.endswith((",", ";")) and (
+                line.size >= 1.3 * self.body or numbered is not None or not text.endswith(".")
+            )
         if not line.bold or not self._bold_tells or line.size < 0.93 * self.body or line.mono:
             return False
         if text.endswith((".", ",", ";")) and not numbered:

@@ -131,8 +131,11 @@ class Writer:
         """Write what is gathered."""
         self._table = None if (self._heading or self._lines or self._items or self._code) else self._table
         if self._heading:
-            level = self._levels.of(self._heading[0]) or 1
-            self._outline.heading(level, joined([line.text.strip() for line in self._heading]))
+            text = joined([line.text.strip() for line in self._heading])
+            if self._levels.is_heading(text, self._heading[0]):
+                self._outline.heading(self._levels.of(self._heading[0]) or 1, text)
+            else:
+                self._write(self._heading[0], lambda: self._outline.text(text))
         if self._lines:
             self._write(self._lines[0], lambda: self._outline.text(joined([line.text.strip() for line in self._lines])))
         if self._items:

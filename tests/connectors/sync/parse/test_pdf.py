@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pypdfium2 as pdfium
@@ -21,6 +22,7 @@ from tests.connectors.sync.parse.made import blocks, hidden, parsed, pdf, text_o
 
 _SENTENCE = "Employees book economy class for every flight that is shorter than eight hours in total. "
 _WIDTH, _HEIGHT = A4
+_SAMPLE = Path(__file__).parents[4] / "bot/sample/documents"
 
 
 def _flowing(*parts: Any, decorate: Callable[[Canvas, Any], None] = lambda _canvas, _template: None) -> ParsedRecord:
@@ -57,6 +59,51 @@ def test_bold_lines_of_the_body_size_are_headings() -> None:
         canvas.drawString(72, 680, "None are made without approval of the department head.")
 
     assert parsed(pdf(draw), "a.pdf").title == "Exceptions"
+
+
+def test_a_table_of_much_small_text_makes_no_headings_of_the_paragraphs() -> None:
+    small = Table(
+        [["Record", "Kept for"], *([f"Records of the kind {n}", f"{n} years"] for n in range(60))],
+        style=TableStyle([("GRID", (0, 0), (-1, -1), 0.5, colors.black), ("FONTSIZE", (0, 0), (-1, -1), 7)]),
+    )
+    record = _flowing(
+        Paragraph("Data retention", _style("Title")),
+        Paragraph("1 Principles", _style("Heading2")),
+        Paragraph(_SENTENCE * 2, _style("Normal")),
+        Paragraph("2 Schedule", _style("Heading2")),
+        small,
+    )
+
+    assert record.title == "Data retention"
+    assert {block.heading_path for block in record.blocks} == {("1 Principles",), ("2 Schedule",)}
+    assert record.blocks[0].text == (_SENTENCE * 2).strip()
+
+
+def test_a_lead_paragraph_in_larger_type_is_no_heading() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica-Bold", 18)
+        canvas.drawString(72, 760, "Travel")
+        canvas.setFont("Helvetica", 14)
+        canvas.drawString(72, 730, "This policy says who may travel, in which class and at whose")
+        canvas.drawString(72, 713, "expense, and whom to ask.")
+        canvas.setFont("Helvetica", 10)
+        for y in range(8):
+            canvas.drawString(72, 680 - 12 * y, _SENTENCE.strip())
+
+    record = parsed(pdf(draw), "a.pdf")
+
+    assert record.title == "Travel"
+    assert {block.heading_path for block in record.blocks} == {()}
+
+
+def test_the_sample_retention_schedule_has_its_five_headings() -> None:
+    record = parsed((_SAMPLE / "it/data-retention.pdf").read_bytes(), "data-retention.pdf")
+
+    assert record.title == "Data Retention Schedule"
+    assert [path[-1] for path in dict.fromkeys(block.heading_path for block in record.blocks) if path] == [
+        "1 Principles", "2 Legal hold", "3 Schedule", "4 Destruction", "5 Questions",
+    ]  # fmt: skip
+    assert all(len(block.heading_path) <= 1 for block in record.blocks)
 
 
 def test_two_paragraphs_stay_two() -> None:
