@@ -89,4 +89,4 @@ class Levels:
             return False
         if text.endswith((".", ",", ";")) and not numbered:
             return False
-        return text[:1].isupper() or bool(numbered) or text[:1].isdigit()
+        return bool(numbered) or text[:1].isdigit() or (text[:1].isalpha() and not text[:1].islower())

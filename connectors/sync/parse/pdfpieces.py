@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from connectors.sync.parse.pdfpaint import Box
+
+_ALEFS = ("\u0627", "\u0622", "\u0623", "\u0625")
+_LAM = "\u0644"
 
 
 class Glyph(NamedTuple):
@@ -48,6 +53,21 @@ def pieces_of(glyphs: Iterator[Glyph | None]) -> list[Piece]:
     return found
 
 
+def _unligate(run: list[Glyph]) -> None:
+    """Put the letters of a ligature that is written from right to left in their order; pdfium turns them around."""
+    for place, (one, other) in enumerate(pairwise(list(run))):
+        if one.box == other.box and one.text in _ALEFS and other.text == _LAM:
+            run[place], run[place + 1] = other, one
+
+
+def runs_leftward(text: str) -> bool:
+    """Most of its letters are of scripts that are written from right to left."""
+    if text.isascii():
+        return False
+    kinds = [unicodedata.bidirectional(character) for character in text if character.isalpha()]
+    return 2 * sum(kind in ("R", "AL") for kind in kinds) > len(kinds)
+
+
 def _parts(before: Glyph, after: Glyph) -> bool:
     """A wide gap, a jump back or a jump to another line lies between."""
     if after.text.isspace():
@@ -63,6 +83,7 @@ def _close(run: list[Glyph], found: list[Piece]) -> None:
         run.pop()
     if not run:
         return
+    _unligate(run)
     solid = [glyph for glyph in run if not glyph.text.isspace()]
     box = solid[0].box
     for glyph in solid[1:]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from connectors.sync.parse.pdfpage import Page
 from connectors.sync.parse.pdfpaint import Box
-from connectors.sync.parse.pdfpieces import Piece
+from connectors.sync.parse.pdfpieces import Piece, runs_leftward
 from connectors.sync.parse.pdftables import Found, aligned
 
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
@@ -116,7 +116,8 @@ def _line(row: list[Piece], page: int) -> Line:
     for piece in row[1:]:
         box = box.joined(piece.box)
     longest = max(row, key=lambda p: len(p.text))
-    text = " ".join(piece.text for piece in row).translate(_LIGATURES)
+    leftward = runs_leftward("".join(piece.text for piece in row))
+    text = " ".join(piece.text for piece in (reversed(row) if leftward else row)).translate(_LIGATURES)
     return Line(row, box, longest.size, all(p.bold for p in row), all(p.mono for p in row), page, text)
 
 

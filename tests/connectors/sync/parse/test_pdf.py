@@ -13,6 +13,8 @@ from reportlab.lib.pagesizes import A4
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.lib.utils import ImageReader
+from reportlab.pdfbase.pdfmetrics import registerFont
+from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Paragraph, SimpleDocTemplate, Table, TableStyle
 
@@ -22,6 +24,7 @@ from tests.connectors.sync.parse.made import blocks, hidden, parsed, pdf, text_o
 
 _SENTENCE = "Employees book economy class for every flight that is shorter than eight hours in total. "
 _WIDTH, _HEIGHT = A4
+_HEBREW = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")
 _SAMPLE = Path(__file__).parents[4] / "bot/sample/documents"
 
 
@@ -196,6 +199,18 @@ def test_two_columns_are_read_one_after_the_other() -> None:
     text = text_of(parsed(pdf(draw), "a.pdf"))
 
     assert text.index("left column line 19") < text.index("right column line 0")
+
+
+@pytest.mark.skipif(not _HEBREW.exists(), reason="needs a font with Hebrew letters")
+def test_a_line_written_from_right_to_left_is_read_in_its_own_order() -> None:
+    registerFont(TTFont("hebrew", str(_HEBREW)))
+
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("hebrew", 11)
+        for x, word in [(400, "מדיניות"), (300, "נסיעות"), (200, "Python"), (100, "ועוד")]:
+            canvas.drawString(x, 700, word[::-1] if word != "Python" else word)
+
+    assert text_of(parsed(pdf(draw), "a.pdf")) == "מדיניות נסיעות Python ועוד"
 
 
 def test_items_are_a_list() -> None:
