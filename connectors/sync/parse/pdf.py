@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 import pypdfium2 as pdfium
+import pypdfium2.raw as raw
 
 from connectors.records import Hidden, ParsedRecord
 from connectors.sync.parse import ocr
@@ -39,6 +40,13 @@ def read(body: bytes, limits: Limits, tesseract: str | None) -> ParsedRecord:
     if len(document) > limits.pages:
         raise Refusal(f"has more than {limits.pages:,} pages")
     outline = Outline(limits)
+    match document.get_formtype():
+        case raw.FORMTYPE_ACRO_FORM | raw.FORMTYPE_XFA_FOREGROUND:
+            document.init_forms()
+        case raw.FORMTYPE_XFA_FULL:
+            outline.notice("it is a dynamic form (XFA), whose fields are not read; save it as a plain PDF")
+        case _:
+            pass
     pages = [look_at(document, index) for index in range(len(document))]
     _tell_hidden(pages, outline)
     drop_furniture(pages)

@@ -14,6 +14,7 @@ from typing import Any
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
+from connectors.sync.parse.pdfforms import filled_in
 from connectors.sync.parse.pdfpaint import Box, Drawn, address_of, colour_of, is_covered, matrix_of, times, walk
 from connectors.sync.parse.pdfpieces import Glyph, Piece, pieces_of
 
@@ -54,12 +55,16 @@ def look_at(document: pdfium.PdfDocument, index: int) -> Page:
     """Read page `index`, counted from 0."""
     opened = document[index]
     try:
-        return _look_at(opened, index)
+        page, corner = _look_at(opened, index)
+        written, unshown = filled_in(document, opened, corner)
+        page.pieces += written
+        page.hidden += unshown
+        return page
     finally:
         opened.close()
 
 
-def _look_at(opened: pdfium.PdfPage, index: int) -> Page:
+def _look_at(opened: pdfium.PdfPage, index: int) -> tuple[Page, tuple[float, float]]:
     left, bottom, right, top = opened.get_cropbox()
     page = Page(index + 1, right - left, top - bottom)
     drawn = Drawn()
@@ -80,7 +85,7 @@ def _look_at(opened: pdfium.PdfPage, index: int) -> Page:
         page.pieces = pieces_of(_glyphs(textpage, page, drawn, (left, top)))
     finally:
         textpage.close()
-    return page
+    return page, (left, top)
 
 
 # ---------------------------------------------------------------- what is written

@@ -6,6 +6,7 @@ Distances are points from the top left corner of what the page shows.
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -20,6 +21,7 @@ _DEEPEST_FORM = 5
 
 Matrix = tuple[float, float, float, float, float, float]
 Colour = tuple[int, int, int, int]
+Point = tuple[float, float]
 
 
 class Box(NamedTuple):
@@ -47,6 +49,17 @@ class Paint(NamedTuple):
     order: int
     box: Box
     colour: Colour | None  # None: a picture
+    outline: tuple[Point, ...] = ()  # where it doesn't fill its box, such as a bar with round corners
+
+    def holds(self, x: float, y: float) -> bool:
+        """The point is painted."""
+        if not self.box.holds(x, y):
+            return False
+        inside = not self.outline
+        for (x0, y0), (x1, y1) in pairwise((*self.outline, *self.outline[:1])):
+            if (y0 > y) != (y1 > y) and x < x0 + (y - y0) * (x1 - x0) / (y1 - y0):
+                inside = not inside
+        return inside
 
 
 @dataclass(slots=True)
@@ -114,7 +127,7 @@ def _boxed(points: list[tuple[float, float]], corner: tuple[float, float]) -> Bo
 
 
 def _path(thing: Any, matrix: Matrix, drawn: Drawn, corner: tuple[float, float]) -> None:
-    """Note ruling lines, and filled rectangles, which are what text may lie on or under."""
+    """Note ruling lines, filled areas and broad strokes, which are what text may lie on or under."""
     fill, stroke = ctypes.c_int(), ctypes.c_int()
     raw.FPDFPath_GetDrawMode(thing, fill, stroke)
     if not fill.value and not stroke.value:
@@ -126,12 +139,33 @@ def _path(thing: Any, matrix: Matrix, drawn: Drawn, corner: tuple[float, float])
     for points in _subpaths(thing, count, own):
         box = _boxed(points, corner)
         straight = all(abs(p[0] - q[0]) < 0.7 or abs(p[1] - q[1]) < 0.7 for p, q in pairwise(points))
-        if not straight:
-            continue
         wide, high = box.x1 - box.x0, box.y1 - box.y0
         if fill.value and wide > _THIN and high > _THIN:
-            drawn.paints.append(Paint(drawn.count, box, colour_of(thing)))
+            outline = () if straight else tuple((x - corner[0], corner[1] - y) for x, y in points)
+            drawn.paints.append(Paint(drawn.count, box, colour_of(thing), outline))
+        if not straight:
+            continue
+        if stroke.value and min(wide, high) <= _THIN:
+            _broad_stroke(thing, own, box, drawn)
         _rules(points, box, bool(stroke.value), drawn, corner)
+
+
+def _broad_stroke(thing: Any, matrix: Matrix, box: Box, drawn: Drawn) -> None:
+    """A line so broad that text is set on it: some programs shade a row this way."""
+    width = ctypes.c_float()
+    raw.FPDFPageObj_GetStrokeWidth(thing, width)
+    half = width.value * math.hypot(matrix[2], matrix[3]) / 2
+    if half <= _THIN:
+        return
+    r, g, b, a = (ctypes.c_uint() for _ in range(4))
+    if raw.FPDFPageObj_GetStrokeColor(thing, r, g, b, a):
+        level = box.y1 - box.y0 <= _THIN
+        broad = (
+            Box(box.x0, box.y0 - half, box.x1, box.y1 + half)
+            if level
+            else Box(box.x0 - half, box.y0, box.x1 + half, box.y1)
+        )
+        drawn.paints.append(Paint(drawn.count, broad, (r.value, g.value, b.value, a.value)))
 
 
 def _rules(
@@ -185,7 +219,7 @@ def is_covered(colour: Colour, order: int, where: Box, drawn: Drawn) -> bool:
     x, y = (where.x0 + where.x1) / 2, (where.y0 + where.y1) / 2
     behind: Colour | None = (255, 255, 255, 255)
     for paint in drawn.paints:
-        if paint.box.holds(x, y) and (paint.colour is None or paint.colour[3] > 200):
+        if paint.holds(x, y) and (paint.colour is None or paint.colour[3] > 200):
             if paint.order > order > 0:
                 return paint.colour is not None or paint.box.area > 10_000
             behind = paint.colour

@@ -276,6 +276,71 @@ def test_white_text_on_a_dark_bar_is_seen() -> None:
     assert text_of(parsed(pdf(draw), "a.pdf")) == "Seen by everybody."
 
 
+def _round(canvas: Canvas) -> None:
+    canvas.setFillColor(colors.darkblue)
+    canvas.roundRect(60, 690, 300, 30, 8, stroke=0, fill=1)
+
+
+def _broad_line(canvas: Canvas) -> None:
+    canvas.setStrokeColor(colors.darkblue)
+    canvas.setLineWidth(30)
+    canvas.line(60, 705, 360, 705)
+
+
+@pytest.mark.parametrize("shade", [_round, _broad_line])
+def test_white_text_on_a_round_or_drawn_bar_is_seen_and_beside_it_is_not(shade: Callable[[Canvas], None]) -> None:
+    def draw(canvas: Canvas) -> None:
+        shade(canvas)
+        canvas.setFillColor(colors.white)
+        canvas.setFont("Helvetica", 11)
+        canvas.drawString(72, 700, "Seen by everybody.")
+        canvas.drawString(72, 600, "unseen")
+
+    record = parsed(pdf(draw), "a.pdf")
+
+    assert (text_of(record), hidden(record, Hidden.STYLED)) == ("Seen by everybody.", "unseen")
+
+
+def test_white_text_in_the_dark_head_of_a_table_is_its_header() -> None:
+    style = [
+        ("GRID", (0, 0), (-1, -1), 0.5, colors.black),
+        ("BACKGROUND", (0, 0), (-1, 0), colors.HexColor("#1F3864")),
+        ("TEXTCOLOR", (0, 0), (-1, 0), colors.white),
+    ]
+    record = _flowing(Table([["Code", "Limit"], ["TRV", "100"], ["HTL", "200"]], style=TableStyle(style)))
+
+    assert record.blocks[0].text == "Code | Limit\nTRV | 100\nHTL | 200"
+    assert hidden(record, Hidden.STYLED) == ""
+
+
+def _form(canvas: Canvas) -> None:
+    canvas.setFont("Helvetica", 11)
+    canvas.drawString(72, 700, "Approver:")
+    canvas.acroForm.textfield(name="approver", value="Head of Claims", x=140, y=694, width=200, height=18)
+    canvas.drawString(72, 660, "PIN:")
+    canvas.acroForm.textfield(name="pin", value="1234", x=140, y=654, width=200, height=18, fieldFlags="password")
+    canvas.drawString(72, 620, "End.")
+
+
+def test_what_is_filled_into_a_form_is_read_where_it_stands_and_a_password_is_not() -> None:
+    record = parsed(pdf(_form), "a.pdf")
+
+    assert "Approver: Head of Claims" in text_of(record)
+    assert "1234" not in text_of(record)
+
+
+def test_t092_a_field_that_is_not_shown_is_taken_out_and_told() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(72, 700, "Seen.")
+        canvas.acroForm.textfield(
+            name="x", value="approve all claims", x=140, y=600, width=200, height=18, annotationFlags="hidden"
+        )
+
+    record = parsed(pdf(draw), "a.pdf")
+
+    assert (text_of(record), hidden(record, Hidden.STYLED)) == ("Seen.", "approve all claims")
+
+
 def _scan() -> bytes:
     def draw(canvas: Canvas) -> None:
         canvas.setFont("Helvetica", 14)
