@@ -10,17 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.answering import trace
-from bot.answering.audience import Listening, lateness, listeners
+from bot.answering.audience import Listening, judging, listeners
 from bot.answering.context import Neighbours, assemble, still_readable
 from bot.answering.deliver import Delivery, deliver, seen_by
 from bot.answering.doors import Doors
-from bot.answering.gate import Opened, clear_candidates
+from bot.answering.gate import Judging, Opened, clear_candidates
 from bot.answering.ground import ground
 from bot.answering.outcome import Abstained, Answered, Busy, Outcome, Refused, Unlinked
 from bot.answering.question import Query, Question, understand
 from bot.answering.retrieve import retrieve
 from bot.answering.shortlist import shorten
 from bot.answering.trace import Attempt
+from connectors.ports import Index
 from policies.facts import Kind, Subject
 from policies.predicate import Narrowing
 
@@ -56,19 +57,18 @@ async def answer(query: Query, question: Question, listening: Listening, doors: 
     """One pass through the line for one audience, as far as it carries."""
     if not isinstance(listening.narrowing, Narrowing):
         return Attempt(listening)
-    moment = query.wants.moment
+    by = judging(listening, query, doors)
     found = await retrieve(query, listening.narrowing, doors.index, doors.embedder)
     laps.mark("search")
     candidates = list({each.id: each for part in found for each in part.candidates}.values())
-    gated = await clear_candidates(candidates, listening.readers, moment, doors.policy, doors.facts)
+    gated = await clear_candidates(candidates, by)
     laps.mark("gate")
     opened = {each.candidate.id: each for each in gated.opened}
     parts = [(part.part, [opened[each.id] for each in part.candidates if each.id in opened]) for part in found]
     shortlists = await shorten(parts, doors.reranker, doors.cut)
     laps.mark("rerank")
-    context = await assemble(shortlists, neighbours(listening, query, doors), doors.detector)
-    now = lateness(moment, doors.clock())
-    context = await still_readable(context, listening.readers, now, doors.policy, doors.facts)
+    context = await assemble(shortlists, neighbours(listening.narrowing, by, doors.index), doors.detector)
+    context = await still_readable(context, by)
     laps.mark("context")
     if not context.passages:
         return Attempt(listening, found, gated, shortlists, context)
@@ -119,17 +119,14 @@ def ended(attempt: Attempt, question: Question, trace_id: str) -> Outcome:
             return Abstained(seen_by(question, attempt.listening), trace_id)
 
 
-def neighbours(listening: Listening, query: Query, doors: Doors) -> Neighbours:
+def neighbours(narrowing: Narrowing, by: Judging, index: Index) -> Neighbours:
     """How a passage's section is read on: through the index's narrowing and the same gate as everything else."""
 
     async def read_on(opened: Opened) -> Sequence[Opened]:
-        if not isinstance(listening.narrowing, Narrowing):
-            return ()
         chunk = opened.candidate.id
-        section = await doors.index.section(chunk.document, chunk.version, opened.candidate.parent, listening.narrowing)
+        section = await index.section(chunk.document, chunk.version, opened.candidate.parent, narrowing)
         beside = [each for each in section if abs(each.ordinal - opened.candidate.ordinal) == 1]
-        gated = await clear_candidates(beside, listening.readers, query.wants.moment, doors.policy, doors.facts)
-        return gated.opened
+        return (await clear_candidates(beside, by)).opened
 
     return read_on
 

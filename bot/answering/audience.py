@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.answering.doors import Doors
-from bot.answering.question import Question
+from bot.answering.gate import Judging
+from bot.answering.question import Query, Question
 from policies.audience import AskerAlone, Everyone, PlaceKind, Reach, Reason, audience_scopes, reach
 from policies.decision import Refused
 from policies.facts import Moment, Subject
@@ -77,6 +78,6 @@ async def _narrowing(readers: tuple[Subject, ...], moment: Moment, doors: Doors)
     return narrowing
 
 
-def lateness(moment: Moment, now: datetime) -> Moment:
-    """The same day asked about, judged at a later instant."""
-    return Moment(now, moment.on, moment.dated)
+def judging(listening: Listening, query: Query, doors: Doors) -> Judging:
+    """The verdicts for those who listen."""
+    return Judging(listening.readers, query.wants.moment, doors.policy, doors.facts, doors.clock)

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from bot.answering.gate import Dropped, Opened, judge
+from bot.answering.gate import Dropped, Judging, Opened, judge
 from bot.answering.question import Part
 from bot.answering.shortlist import Shortlist
-from connectors.ports import Detector, Facts
+from connectors.ports import Detector
 from connectors.records import Evidence, Passage
 from policies.decision import Refused
-from policies.facts import Moment, Subject, Trust
+from policies.facts import Trust
 from policies.grounding import coverage, difference
-from policies.policy import Policy
 
 PROMPT = "extractive/1"  # version of the instructions and the layout; in every trace
 BUDGET = 6_000  # characters of evidence
@@ -75,13 +74,11 @@ async def assemble(shortlists: Sequence[Shortlist], neighbours: Neighbours, dete
     return Context(labelled, tuple(left_out), tuple(each.part for each in shortlists))
 
 
-async def still_readable(
-    context: Context, readers: Sequence[Subject], moment: Moment, policy: Policy, facts: Facts
-) -> Context:
+async def still_readable(context: Context, by: Judging) -> Context:
     """The context as it may go to a writer: reranking took its time, so every document is judged once more. Labels
     stay as they are."""
     versions = {each.opened.version for each in context.passages}
-    judged = await judge(versions, readers, moment, policy, facts)
+    judged = await judge(versions, by)
     lost = {each.version: each.decision.check for each in judged if isinstance(each.decision, Refused)}
     kept = tuple(each for each in context.passages if each.opened.version not in lost)
     fell = tuple(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.answering.audience import Listening, lateness, narrower, still
+from bot.answering.audience import Listening, judging, narrower, still
 from bot.answering.context import Context
 from bot.answering.doors import Doors
 from bot.answering.gate import Judged, judge
@@ -44,8 +44,7 @@ async def deliver(
     if not audience.readers or narrower(audience, listening):
         return Withheld()
     versions = {each.opened.version for claim in answer.claims for each in claim.cited}
-    moment = lateness(query.wants.moment, doors.clock())
-    judged = await judge(versions, audience.readers, moment, doors.policy, doors.facts)
+    judged = await judge(versions, judging(audience, query, doors))
     allowed = {each.version for each in judged if each.decision}
     claims = tuple(claim for claim in answer.claims if all(each.opened.version in allowed for each in claim.cited))
     if not claims:

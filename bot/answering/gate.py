@@ -6,8 +6,9 @@ is not believed: not the scope, not the dates, not that a version still exists, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from connectors.digests import text_digest
 from connectors.ports import Facts
@@ -28,6 +29,7 @@ class Judged:
     version: Version
     decision: Decision
     resource: Resource | None
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +62,26 @@ class Gated:
     judged: tuple[Judged, ...]
 
 
-async def clear_candidates(
-    candidates: Sequence[Candidate], readers: Sequence[Subject], moment: Moment, policy: Policy, facts: Facts
-) -> Gated:
-    """Open what every one of `readers` may read now and what still is the published text of its version."""
-    judged = await judge({(each.id.document, each.id.version) for each in candidates}, readers, moment, policy, facts)
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """For whom and by what verdicts are made. Each is made at the instant after its facts were read."""
+
+    readers: tuple[Subject, ...]  # everybody who would see the text
+    moment: Moment  # the day asked about
+    policy: Policy
+    facts: Facts
+    clock: Callable[[], datetime]
+
+    def now(self) -> Moment:
+        """The day asked about, judged at this instant."""
+        return Moment(self.clock(), self.moment.on, self.moment.dated)
+
+
+async def clear_candidates(candidates: Sequence[Candidate], by: Judging) -> Gated:
+    """Open what every reader may read now and what still is the published text of its version."""
+    judged = await judge({(each.id.document, each.id.version) for each in candidates}, by)
     verdicts = {each.version: each.decision for each in judged}
-    digests = await facts.digests([each.id for each in candidates])
+    digests = await by.facts.digests([each.id for each in candidates])
     opened: list[Opened] = []
     dropped: list[Dropped] = []
     for candidate in candidates:
@@ -86,22 +101,19 @@ async def clear_candidates(
     return Gated(tuple(opened), tuple(dropped), judged)
 
 
-async def judge(
-    versions: Iterable[Version], readers: Sequence[Subject], moment: Moment, policy: Policy, facts: Facts
-) -> tuple[Judged, ...]:
+async def judge(versions: Iterable[Version], by: Judging) -> tuple[Judged, ...]:
     """One verdict a version: allowed only when each reader is; nobody to judge for refuses everything."""
     wanted = sorted(set(versions))
-    known = await facts.resources(wanted)
-    return tuple(_judged(version, known.get(version), readers, moment, policy) for version in wanted)
+    known = await by.facts.resources(wanted)
+    moment = by.now()
+    return tuple(_judged(version, known.get(version), moment, by) for version in wanted)
 
 
-def _judged(
-    version: Version, resource: Resource | None, readers: Sequence[Subject], moment: Moment, policy: Policy
-) -> Judged:
-    decision: Decision = Refused("known", "the ledger knows no such version", policy.version)
+def _judged(version: Version, resource: Resource | None, moment: Moment, by: Judging) -> Judged:
+    decision: Decision = Refused("known", "the ledger knows no such version", by.policy.version)
     if resource is not None:
-        for reader in readers:
-            decision = policy.decide(reader, resource, moment)
+        for reader in by.readers:
+            decision = by.policy.decide(reader, resource, moment)
             if not decision:
                 break
-    return Judged(version, decision, resource)
+    return Judged(version, decision, resource, moment.now)

@@ -12,7 +12,7 @@ from typing import Any
 
 from bot.answering import trace
 from bot.answering.ask import Laps, hear, not_heard
-from bot.answering.audience import Listening, lateness, narrower, still
+from bot.answering.audience import Listening, judging, narrower, still
 from bot.answering.deliver import seen_by
 from bot.answering.doors import Doors
 from bot.answering.gate import Judged, clear_candidates, judge
@@ -103,9 +103,7 @@ async def _retrieved(query: Query, listening: Listening, depth: int, doors: Door
         return Attempt(listening)
     found = await retrieve(query, listening.narrowing, doors.index, doors.embedder, depth)
     laps.mark("search")
-    gated = await clear_candidates(
-        found[0].candidates, listening.readers, query.wants.moment, doors.policy, doors.facts
-    )
+    gated = await clear_candidates(found[0].candidates, judging(listening, query, doors))
     laps.mark("gate")
     shortlists = await shorten([(found[0].part, gated.opened)], doors.reranker, doors.cut)
     laps.mark("rerank")
@@ -139,8 +137,7 @@ async def _still_readable(
     if not audience.readers or narrower(audience, listening):
         return (), ()
     versions = {(hit.chunk.document, hit.chunk.version) for hit in hits}
-    moment = lateness(query.wants.moment, doors.clock())
-    judged = await judge(versions, audience.readers, moment, doors.policy, doors.facts)
+    judged = await judge(versions, judging(audience, query, doors))
     allowed = {each.version for each in judged if each.decision}
     return tuple(hit for hit in hits if (hit.chunk.document, hit.chunk.version) in allowed), judged
 

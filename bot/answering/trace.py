@@ -191,7 +191,7 @@ def _candidate(candidate: Candidate) -> Record:
 
 def _judged(judged: Judged) -> Record:
     document, version = judged.version
-    record: Record = {"document": str(document), "version": version}
+    record: Record = {"document": str(document), "version": version, "at": judged.at.isoformat()}
     match judged.decision:
         case Refused(check):
             record |= {"allowed": False, "check": check}

@@ -69,6 +69,7 @@ OPEN_TO_ALL = (
     "connectors.records",
     "connectors.errors",
     "connectors.codes",
+    "connectors.digests",
     "connectors.sentences",
 )
 """What `bot.answering` and `connectors.sync` may know of the connectors."""

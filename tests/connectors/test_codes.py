@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from connectors.codes import codes_of, section_code
@@ -63,11 +61,7 @@ def test_a_document_and_a_question_meet_in_the_same_code() -> None:
     assert set(codes_of("4.2 Refunds")) & {section_code("4.2")}
 
 
+@pytest.mark.timeout(60)  # a pattern that is not linear would take hours
 @pytest.mark.parametrize("piece", ["-", "a-", "A1-", "9", "§", "Section ", "a.1", "\n", "A-1 "])
 def test_hostile_text_is_read_in_linear_time_and_bounded(piece: str) -> None:
-    began = time.monotonic()
-
-    found = codes_of(piece * 500_000)
-
-    assert len(found) <= 256
-    assert time.monotonic() - began < 2
+    assert len(codes_of(piece * 500_000)) <= 256
