@@ -188,6 +188,8 @@ def _plausible(sentence: str, start: int, end: int) -> bool:
         return False
     if any(_code(word) for word in text.split()):
         return False
+    if len(words) == 1 and sentence[end : end + 1] == ":" and words[0] not in given_names():
+        return False  # a label, such as Receipt: Always
     if all(word in _ORDINARY for word in words) or _code(text) or words[0] in _ORDINARY - given_names():
         return False
     return any(word[0].isupper() for word in text.split()) or words[0] in given_names()

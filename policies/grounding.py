@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 ENOUGH = 0.6  # share of a claim's content words that its sentence must hold
 _WORD = re.compile(r"[^\W_]+(?:['’\-.][^\W_]+)*")
@@ -151,17 +152,27 @@ def difference(claim: str, sentence: str) -> str | None:
     return None
 
 
-def about_another(question: str, text: str) -> bool:
-    """Whether `text` speaks of another than the question does: employees where it asks about contractors, claim 912
-    where it asks about claim 847, Payer X where it asks about Payer Y. Such a text may add to an answer; it is none."""
+class Another(StrEnum):
+    """How a text speaks of another than a question does."""
+
+    KIND = "kind"  # employees where it asks about contractors: it may add to an answer, but is none
+    THING = (
+        "thing"  # claim 912 where it asks about claim 847, Payer Y where it asks about Payer X: it has no place there
+    )
+
+
+def about_another(question: str, text: str) -> Another | None:
+    """Whether `text` speaks of another than the question does, and in what way."""
+    wanted, given = _designations(question), _designations(text)
+    if any(ids and given.get(noun) and not ids & given[noun] for noun, ids in wanted.items()):
+        return Another.THING
     asked, told = _words(question), _words(text)
     for kinds in _SUBJECTS:
         named = {name for name, words in kinds.items() if words & asked}
         others = {name for name, words in kinds.items() if words & told}
         if named and others and not named & others:
-            return True
-    wanted, given = _designations(question), _designations(text)
-    return any(ids and given.get(noun) and not ids & given[noun] for noun, ids in wanted.items())
+            return Another.KIND
+    return None
 
 
 def conditions(text: str) -> tuple[str, ...]:

@@ -17,10 +17,11 @@ from connectors.ports import Reranker
 from connectors.records import Claim, Draft, Evidence, Form
 from connectors.sentences import sentences
 from policies.clearance import Cleared
-from policies.grounding import about_another, conditions, coverage
+from policies.grounding import Another, about_another, conditions, coverage, difference
 
 _MOST_READ = 32  # sentences that the reranker reads an answer
 _MOST_CLAIMS = 4  # a part
+_REACH = 3  # sentences after one in which its exception may stand
 _TINY = 1e-5  # keeps log-odds finite
 _FOLLOWS_ON = re.compile(
     r"(?:exceptions?\b|except\b|however\b|unless\b|but\b|otherwise\b|provided\b|this (?:does not|doesn't|applies)\b|"
@@ -37,6 +38,7 @@ class Thresholds:
 
     answers: float  # the best sentence of a part must reach it, or the part is unanswered
     supports: float  # a further sentence must reach it to be said as well
+    margin: float = 3.3  # and may lie this much below the best one, in log-odds
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +54,31 @@ class _Sentence:
     def said(self) -> str:
         return f"{self.text} {self.follow_on}".strip()
 
-    def answers(self, part: str, codes: frozenset[str]) -> bool:
-        """Whether it can be the answer: it speaks of what is asked about, and of a code where one is asked about."""
-        passage = self.around.passage.content
-        named = not codes or bool(codes & set(codes_of(f"{passage.header} {passage.text}")))
-        return named and not about_another(part, f"{passage.header} {self.said}")
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One thing asked, with the codes that say which one is meant: its own, or those of what was answered before."""
+
+    part: str
+    codes: frozenset[str]
+    carried: frozenset[str]
+
+    def fits(self, each: _Sentence) -> bool:
+        """Whether it may be said at all: it speaks of no other thing, and of the code where one is asked about."""
+        passage = each.around.passage.content
+        own = set(codes_of(each.said))
+        if about_another(self.part, f"{passage.header} {each.said}") is Another.THING:
+            return False
+        if self.codes:
+            # A question that is nothing but a code asks for the sentence; any other, for the passage.
+            bare = len(self.part.split()) <= len(self.codes)
+            return bool(self.codes & (own if bare else own | set(codes_of(f"{passage.header} {passage.text}"))))
+        families = {code.partition("-")[0] for code in self.carried}
+        return not any(code.partition("-")[0] in families for code in own) or bool(own & self.carried)
+
+    def leads(self, each: _Sentence) -> bool:
+        """Whether it can be the answer, rather than add to one."""
+        return about_another(self.part, f"{each.around.passage.content.header} {each.said}") is None
 
 
 class ExtractiveWriter:
@@ -78,32 +100,46 @@ class ExtractiveWriter:
         budget = _MOST_READ // max(1, len(parts))
         candidates = [sentence for each in evidence for sentence in _cut(each)]
         for part in parts:
-            chosen = await self._choose(part, candidates, budget)
+            carried = frozenset(_things(" ".join(claim.text for claim in claims)))
+            chosen = await self._choose(_Asked(part, frozenset(_things(part)), carried), candidates, budget)
             if not chosen:
                 unanswered.append(part)
             claims += [Claim(each.said, (each.label,)) for each in chosen]
         unique = tuple(dict.fromkeys(claims))
         return Draft(unique, _unseen(question, unique), tuple(unanswered), self.model, {})
 
-    async def _choose(self, part: str, candidates: Sequence[_Sentence], budget: int) -> list[_Sentence]:
-        likely = sorted(candidates, key=lambda each: -coverage(part, each.said))[:budget]
-        read = [each for each in candidates if each in likely]
-        scores = await self._reranker.scores(part, [each.read for each in read]) if read else []
+    async def _choose(self, asked: _Asked, candidates: Sequence[_Sentence], budget: int) -> list[_Sentence]:
+        fitting = [each for each in candidates if asked.fits(each)]
+        likely = sorted(fitting, key=lambda each: -coverage(asked.part, each.said))[:budget]
+        read = [each for each in fitting if each in likely]
+        scores = await self._reranker.scores(asked.part, [each.read for each in read]) if read else []
         scored = [
             replace(each, relevance=_together(score, each.around.relevance))
             for each, score in zip(read, scores, strict=True)
         ]
         scored.sort(key=lambda each: -each.relevance)
-        codes = frozenset(code for code in codes_of(part) if not code.startswith("sec:"))
-        leads = [each.relevance for each in scored if each.answers(part, codes)]
-        if not leads or leads[0] < self.thresholds.answers:
+        best = next((each.relevance for each in scored if asked.leads(each)), 0.0)
+        if best < self.thresholds.answers:
             return []
-        return _distinct([each for each in scored if each.relevance >= self.thresholds.supports])[:_MOST_CLAIMS]
+        floor = max(self.thresholds.supports, _chance(_odds(best) - self.thresholds.margin))
+        return _distinct([each for each in scored if each.relevance >= floor])[:_MOST_CLAIMS]
 
 
-def _together(*probabilities: float) -> float:
-    odds = [log(max(p, _TINY) / max(1 - p, _TINY)) for p in probabilities]
-    return 1 / (1 + exp(-sum(odds) / len(odds)))
+def _things(text: str) -> list[str]:
+    """The codes of a text that name a thing rather than a place in a document."""
+    return [code for code in codes_of(text) if not code.startswith("sec:")]
+
+
+def _together(*chances: float) -> float:
+    return _chance(sum(map(_odds, chances)) / len(chances))
+
+
+def _odds(chance: float) -> float:
+    return log(max(chance, _TINY) / max(1 - chance, _TINY))
+
+
+def _chance(odds: float) -> float:
+    return 1 / (1 + exp(-odds))
 
 
 def _cut(evidence: Evidence) -> list[_Sentence]:
@@ -115,9 +151,14 @@ def _cut(evidence: Evidence) -> list[_Sentence]:
     for number, sentence in enumerate(said):
         if _FOLLOWS_ON.match(sentence) and number:
             continue
-        following = said[number + 1] if number + 1 < len(said) and _FOLLOWS_ON.match(said[number + 1]) else ""
-        cut.append(_sentence(evidence, sentence, following))
+        cut.append(_sentence(evidence, sentence, _following(said[number + 1 : number + 1 + _REACH])))
     return cut
+
+
+def _following(after: Sequence[str]) -> str:
+    """What must be said with a sentence: all up to the last of the next ones that modifies it, or nothing."""
+    last = max((number for number, each in enumerate(after, 1) if _FOLLOWS_ON.match(each)), default=0)
+    return " ".join(after[:last])
 
 
 def _sentence(evidence: Evidence, text: str, follow_on: str) -> _Sentence:
@@ -127,9 +168,14 @@ def _sentence(evidence: Evidence, text: str, follow_on: str) -> _Sentence:
 def _distinct(chosen: Sequence[_Sentence]) -> list[_Sentence]:
     kept: list[_Sentence] = []
     for each in chosen:
-        if all(coverage(each.said, other.said) < 0.85 for other in kept):
+        if not any(_same(each.said, other.said) for other in kept):
             kept.append(each)
     return kept
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether one says nothing that the other does not; a number or a negation makes a difference."""
+    return coverage(one, other) >= 0.85 and difference(one, other) is None and difference(other, one) is None
 
 
 def _unseen(question: str, claims: Sequence[Claim]) -> tuple[str, ...]:

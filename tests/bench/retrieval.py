@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bot.evaluating.metrics import ndcg
-from connectors.index.embedded import EmbeddedIndex
+from connectors.index.embedded import FUSION, EmbeddedIndex
 from connectors.index.fusion import Fusion, Leg
 from connectors.models.local import LocalEmbedder, LocalReranker
 from connectors.ports import IndexIdentity
@@ -128,6 +129,11 @@ async def ask(
 
 
 def fused(asked: Asked, fusion: Fusion) -> list[str]:
+    scores = relevances(asked, fusion)
+    return sorted(scores, key=lambda name: (-scores[name], name))
+
+
+def relevances(asked: Asked, fusion: Fusion) -> dict[str, float]:
     names = list(asked.passages)
     number = {name: at for at, name in enumerate(names)}
     scores = fusion.fuse(
@@ -136,7 +142,7 @@ def fused(asked: Asked, fusion: Fusion) -> list[str]:
             for weight, found in ((fusion.vector, asked.vector), (fusion.lexical, asked.lexical))
         ]
     )
-    return [names[at] for at in sorted(scores, key=lambda at: (-scores[at], names[at]))]
+    return {names[at]: score for at, score in scores.items()}
 
 
 def pages(asked: Asked, order: Sequence[str]) -> list[str]:
@@ -193,6 +199,16 @@ def blended(order: Sequence[str], scores: dict[str, float], weight: float) -> li
     return sorted(order, key=lambda name: -(found[name] + (weight / (60 + place[name]) if name in place else 0)))
 
 
+def added(scores: dict[str, float], head: dict[str, float], weight: float) -> list[str]:
+    """The order by the search's own score with a part of the reranker's logit added; what it did not read follows."""
+
+    def key(name: str) -> tuple[bool, float]:
+        read = min(max(head.get(name, 0.5), 1e-9), 1 - 1e-9)
+        return name not in head, -(scores[name] + weight * log(read / (1 - read)))
+
+    return sorted(scores, key=key)
+
+
 async def measure(name: str, options: argparse.Namespace, table: Table) -> None:
     folder = Path(os.environ.get("FOOTNOTE_BENCH_DATA", "../shared/data")) / name
     grades = judgements(folder)
@@ -227,8 +243,8 @@ async def measure(name: str, options: argparse.Namespace, table: Table) -> None:
             row(f"{rule}, dense {tenths / 10}", [fused(each, fusion) for each in asked])
     if not options.pairs:
         return
-    fusion = Fusion("relative", 0.7, 0.3, 1)
-    orders = [fused(each, fusion) for each in asked]
+    orders = [fused(each, FUSION) for each in asked]
+    found = [relevances(each, FUSION) for each in asked]
     scores = await reranked(asked, orders, max(options.pairs), options.keep / f"{name}.scores.json")
     for pairs in options.pairs:
         heads = [dict(list(each.items())[:pairs]) for each in scores]
@@ -237,10 +253,15 @@ async def measure(name: str, options: argparse.Namespace, table: Table) -> None:
             for order, head in zip(orders, heads, strict=True)
         ]
         row(f"reranked, top {pairs}", replaced)
-        for weight in (0.5, 1, 2, 4):
+        for weight in (1, 2):
             row(
-                f"fused with reranked, top {pairs}, weight {weight}",
+                f"reciprocal rank with the reranker's, weight {weight}, top {pairs}",
                 [blended(order, head, weight) for order, head in zip(orders, heads, strict=True)],
+            )
+        for weight in (0.02, 0.05, 0.1, 0.2):
+            row(
+                f"fused score + {weight} logit, top {pairs}",
+                [added(scores, head, weight) for scores, head in zip(found, heads, strict=True)],
             )
 
 

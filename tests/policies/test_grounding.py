@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.grounding import Supported, Unsupported, about_another, conditions, coverage, difference, support
+from policies.grounding import Another, Supported, Unsupported, about_another, conditions, coverage, difference, support
 
 RULE = "Claims denied for missing prior authorization (CO-197) must be appealed within 30 calendar days."
 EXCEPTION = "Exception: if a retro-authorization is approved, the deadline extends to 60 calendar days."
@@ -83,16 +83,16 @@ def test_coverage_is_a_share_and_nothing_crashes(one: str, two: str) -> None:
 @pytest.mark.parametrize(
     ("question", "text", "another"),
     [
-        ("Can a contractor claim airfare?", "Airfare is reimbursable for employees.", True),
-        ("Can a contractor claim airfare?", "Airfare: Employee: yes; Contractor: only if allowed.", False),
-        ("Can a contractor claim airfare?", "Airfare is reimbursable.", False),
-        ("Why was claim 847 denied?", "Claim 912 was denied for a missing code.", True),
-        ("Why was claim 847 denied?", "Claims 847 and 912 were denied.", False),
-        ("How long do I have for Payer Y?", "Payer X: 30 days.", True),
-        ("how long do I have for payer x?", "Payer X: 30 days.", False),
-        ("Is it within 30 days?", "It is within 60 days.", False),
-        ("What is the domestic rate?", "International travel is paid at cost.", True),
+        ("Can a contractor claim airfare?", "Airfare is reimbursable for employees.", Another.KIND),
+        ("Can a contractor claim airfare?", "Airfare: Employee: yes; Contractor: only if allowed.", None),
+        ("Can a contractor claim airfare?", "Airfare is reimbursable.", None),
+        ("Why was claim 847 denied?", "Claim 912 was denied for a missing code.", Another.THING),
+        ("Why was claim 847 denied?", "Claims 847 and 912 were denied.", None),
+        ("How long do I have for Payer Y?", "Payer X: 30 days.", Another.THING),
+        ("how long do I have for payer x?", "Payer X: 30 days.", None),
+        ("Is it within 30 days?", "It is within 60 days.", None),
+        ("What is the domestic rate?", "International travel is paid at cost.", Another.KIND),
     ],
 )
-def test_a_text_about_another_is_told_apart(question: str, text: str, another: bool) -> None:
+def test_a_text_about_another_is_told_apart(question: str, text: str, another: Another | None) -> None:
     assert another is about_another(question, text)

@@ -26,7 +26,7 @@ def evidence(label: str, text: str, form: Form = Form.TEXT) -> Evidence:
     return Evidence(label, clear(Sealed(DOCUMENT, "v1", passage), Allowed(DOCUMENT, "v1", "p")), 0.9)
 
 
-WRITER = ExtractiveWriter(ByWords(), Thresholds(answers=0.8, supports=0.7))
+WRITER = ExtractiveWriter(ByWords(), Thresholds(answers=0.8, supports=0.7, margin=10))
 
 
 async def test_it_quotes_the_sentence_that_answers_and_names_its_passage() -> None:
@@ -39,6 +39,53 @@ async def test_a_rule_takes_its_exception_along() -> None:
     draft = await WRITER.write("q", ["claims appealed within calendar days"], [evidence("S1", f"{RULE} {EXCEPTION}")])
 
     assert [claim.text for claim in draft.claims] == [f"{RULE} {EXCEPTION}"]
+
+
+async def test_an_exception_further_on_takes_along_what_stands_between() -> None:
+    text = f"{RULE} Include the denial notice. {EXCEPTION}"
+
+    draft = await WRITER.write("q", ["claims appealed within calendar days"], [evidence("S1", text)])
+
+    assert [claim.text for claim in draft.claims] == [text]
+
+
+async def test_what_speaks_of_another_thing_is_not_said() -> None:
+    x, y = "Payer X wants appeals within 30 days.", "Payer Y wants appeals within 90 days."
+
+    draft = await WRITER.write("q", ["Payer X wants appeals within"], [evidence("S1", y), evidence("S2", x)])
+
+    assert [claim.text for claim in draft.claims] == [x]
+
+
+async def test_what_speaks_of_another_kind_adds_to_an_answer_but_is_none() -> None:
+    employee, contractor = "Airfare is paid to employees.", "Airfare is paid to contractors who may claim it."
+    question = "Is airfare paid to contractors?"
+
+    alone = await WRITER.write("q", [question], [evidence("S1", employee)])
+    both = await WRITER.write("q", [question], [evidence("S1", employee), evidence("S2", contractor)])
+
+    assert alone.claims == ()
+    assert [claim.labels for claim in both.claims] == [("S2",), ("S1",)]
+
+
+async def test_two_numbers_make_two_claims() -> None:
+    first, second = "Appeals are due within 30 days.", "Appeals are due within 90 days."
+
+    draft = await WRITER.write("q", ["Appeals are due within"], [evidence("S1", first), evidence("S2", second)])
+
+    assert len(draft.claims) == 2
+
+
+async def test_a_later_part_is_answered_about_the_code_that_an_earlier_one_found() -> None:
+    note = evidence("S1", "The claim was denied with CO-197.")
+    table = evidence("S2", "Denial code CO-16: attach nothing.\nDenial code CO-197: attach the notice.")
+
+    draft = await WRITER.write("q", ["The claim was denied with", "attach denial code"], [note, table])
+
+    assert [claim.text for claim in draft.claims] == [
+        "The claim was denied with CO-197.",
+        "Denial code CO-197: attach the notice.",
+    ]
 
 
 async def test_what_does_not_answer_is_not_quoted() -> None:
