@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 LEAST_LEG = 100  # hits a leg contributes at least, as Weaviate's do
 MOST_HITS = 1000  # a search gives back at most
-FUSION = Fusion("relative", vector=0.6, lexical=0.4, code=1.0)  # measured, but for codes, which outweigh all
+FUSION = Fusion("relative", vector=0.6, lexical=0.4, code=1.0)  # docs/decisions/0002
 
 _PAGE = 1000  # entries read at a time while walking
 _VALUES = 500  # values in one IN (…)
