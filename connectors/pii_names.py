@@ -89,7 +89,7 @@ def _addressed(sentence: str) -> Iterator[tuple[int, int]]:
 def _cued(sentence: str) -> Iterator[tuple[int, int]]:
     for cue in _CUE.finditer(sentence):
         run = _run(sentence, cue.end())
-        if run and not _derived(_bare(sentence[slice(*run)])) and not (cue.group("i") and not _strong(sentence, *run)):
+        if run and not _starts_a_phrase(sentence, *run) and not (cue.group("i") and not _strong(sentence, *run)):
             yield run
     for cue in _WEAK_CUE.finditer(sentence):
         if (run := _run(sentence, cue.end())) and _strong(sentence, *run):
@@ -102,6 +102,12 @@ def _cued(sentence: str) -> Iterator[tuple[int, int]]:
         words = sentence[run[0] : run[1]].split()
         if run[1] >= deed.end("name") and (len(words) > 1 or words[0].lower() in given_names() or deed.group("speech")):
             yield run
+
+
+def _starts_a_phrase(sentence: str, start: int, end: int) -> bool:
+    """Whether what follows a label is a word such as Reimbursable, or begins a phrase such as Up to the limit."""
+    word = _bare(sentence[start:end])
+    return word not in _known() and (_derived(word) or _PHRASE.match(sentence, end) is not None)
 
 
 def _with_known_name(sentence: str) -> Iterator[tuple[int, int]]:
@@ -234,6 +240,7 @@ _ENDING = re.compile(
     r"(?:ing|ed|tions?|ments?|ly|[eo]rs|ees|ies|ances?|ences?|ity|able|ful|als?|ives?|ures?|ages?|ches|shes|ses|ips?)$"
 )
 _LOWER_LEAD = re.compile(r"(?:[^\W\d_A-Z][\w'’-]* )+")
+_PHRASE = re.compile(r" (?:to|of|the|an?|per|only|if|in|on|for|by|with|as|at|from|than)\b")
 _PLACE_WORD = re.compile(
     r"\b(?:los|las|san|santa|saint|st\.?|new|port|fort|lake|mount|mt\.?|el|north|south|east|west) $", re.IGNORECASE
 )

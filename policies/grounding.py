@@ -64,7 +64,7 @@ _OPPOSITES = tuple(
 )  # fmt: skip
 _CONDITIONS = re.compile(
     r"\b(?:only (?:if|when|where|after|with)|unless|except(?:ing)?|provided (?:that|they|it|the)|as long as|subject to|"
-    r"on condition)\b",
+    r"on condition|(?<=, )(?:but only )?if)\b",
     re.IGNORECASE,
 )
 _STOP = frozenset(

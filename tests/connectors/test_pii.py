@@ -93,6 +93,7 @@ def test_it_is_found(detector: Presidio, text: str, kind: str, value: str) -> No
     [
         "Claims denied with CO-197 or HR-22 follow Section 4.2 and ISO 27001.",
         "International airfare: Employee: Reimbursable; Contractor: Only if the contract allows it.",
+        "Hotel: Employee: Up to the limit of the travel policy; Contractor: Up to the limit, if approved.",
         "Code TRV-HOTL: Meaning: Hotel; Account: 6420; Receipt: Always; Remark: Itemised invoice.",
         "See invoice 4500123456, PO 1000234567, order 2125550123, ticket INC0012345 and 00123456.",
         "Answer within 4 hours, at most 72 hours, by 2026-10-31.",

@@ -68,6 +68,8 @@ def test_an_empty_passage_supports_nothing() -> None:
 
 
 def test_a_condition_is_named_from_its_opening_word_to_the_end_of_its_clause() -> None:
+    assert conditions("Up to the limit, if the sponsor approved the stay.") == ("if the sponsor approved the stay",)
+    assert conditions("If it rains, stay in.") == ()
     text = "Airfare is paid only if the contract allows it. A hotel is paid unless the host offers a room, and so on."
 
     assert conditions(text) == ("only if the contract allows it", "unless the host offers a room")
