@@ -115,7 +115,11 @@ class _Walk:
             self._say(child.tail, look)
 
     def _heading(self, element: etree._Element, level: int, look: Look) -> None:
-        self._outline.heading(level, self._inside(element, look))
+        text = self._inside(element, look)
+        if text.strip():
+            self._outline.heading(level, text)
+        else:
+            self._outline.wordless_heading(level)
 
     def _list(self, element: etree._Element, look: Look) -> None:
         items: list[Item] = []

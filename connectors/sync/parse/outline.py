@@ -22,6 +22,8 @@ _MANY_BREAKS = re.compile(r"\n{2,}")
 _LONGEST_REMOVAL = 20_000
 _MOST_REMOVALS = 500
 _LONGEST_HEADING = 300
+_FIRST_WORDS = 8  # that name a section whose heading says nothing; measured: docs/decisions/0002
+_FIRST_LETTER = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class _Heading:
     block: int  # how many blocks came before it
     page: int | None
     stands_alone: bool = True  # worth keeping when nothing follows under it
+    wordless: bool = False  # named by what stands under it
 
 
 def squeeze(text: str) -> str:
@@ -72,6 +75,11 @@ class Outline:
             self.text(text)
             return
         self._headings.append(_Heading(level, text, len(self._blocks), self.page, stands_alone))
+
+    def wordless_heading(self, level: int) -> None:
+        """A heading that says nothing: it ends the section before it, and the first words under it name the next.
+        With nothing under it, it is forgotten."""
+        self._headings.append(_Heading(level, "", len(self._blocks), self.page, False, True))
 
     def text(self, text: str) -> None:
         """A paragraph; single line breaks in it are kept."""
@@ -143,7 +151,7 @@ class Outline:
     @property
     def empty(self) -> bool:
         """Nothing was written that could be indexed."""
-        return not self._blocks and not self._headings
+        return not self._blocks and not self._worded()
 
     def record(
         self, title: str | None = None, fallback_title: str | None = None, *, own_heading: bool = True
@@ -186,14 +194,16 @@ class Outline:
         self._characters += len(block.text)
         if self._characters > self._limits.characters:
             raise Refusal(f"holds more than {self._limits.characters:,} characters of text")
+        if self._headings and not self._headings[-1].text:
+            self._headings[-1] = replace(self._headings[-1], text=_first_words(block.text))
         self._blocks.append(block)
         self._under.append(len(self._headings))
 
     def _own_heading(self) -> _Heading | None:
         """The first heading, if it is the only one of its level, none is above it, and little text is before it."""
-        if not self._headings:
+        if not self._worded():
             return None
-        first, rest = self._headings[0], self._headings[1:]
+        first, *rest = self._worded()
         alone = first.level == 1 and all(other.level > first.level for other in rest)
         return first if alone and first.block <= 3 else None
 
@@ -206,7 +216,7 @@ class Outline:
                 place += 1
             if heading is None or not heading.stands_alone:
                 continue
-            if heading is own and (self._blocks or len(self._headings) > 1):
+            if heading is own and (self._blocks or len(self._worded()) > 1):
                 continue
             after = self._headings[count + 1] if count + 1 < len(self._headings) else None
             bare = place == len(self._blocks) or self._under[place] != count + 1
@@ -222,8 +232,18 @@ class Outline:
                 stack.pop()
             if heading is not own:
                 stack.append(heading)
-            paths.append(tuple(each.text for each in stack))
+            paths.append(tuple(each.text for each in stack if each.text))
         return paths
+
+    def _worded(self) -> list[_Heading]:
+        return [heading for heading in self._headings if not heading.wordless]
+
+
+def _first_words(text: str) -> str:
+    """What a section without a heading is called; no number at its beginning, which would be taken for the section's."""
+    letter = _FIRST_LETTER.search(text)
+    words = text[letter.start() if letter else 0 :].split()
+    return " ".join(words[:_FIRST_WORDS])[:_LONGEST_HEADING] + (" …" if len(words) > _FIRST_WORDS else "")
 
 
 def table_text(table: Table) -> str:

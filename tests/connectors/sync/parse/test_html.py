@@ -211,3 +211,9 @@ def test_t131_entities_are_refused() -> None:
 def test_deep_nesting_is_survived() -> None:
     with contextlib.suppress(Refusal, RecursionError):
         parsed("<div>" * 50_000 + "x", "a.html")
+
+
+def test_an_empty_heading_ends_the_section_before_it() -> None:
+    record = parsed("<h1>T</h1><h2>Airfare</h2><p>a</p><h2>&nbsp;</h2><p>Trains too.</p>", "a.html")
+
+    assert [block.heading_path for block in record.blocks] == [("Airfare",), ("Trains too.",)]

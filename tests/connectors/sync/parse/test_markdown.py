@@ -27,6 +27,44 @@ def test_a_heading_with_nothing_under_it_stays_findable() -> None:
     assert "Call 555-0100" in text_of(parsed("# T\n\n## Call 555-0100\n\n## Next\n\ntext", "a.md"))
 
 
+def paths(markdown: str) -> list[tuple[str, ...]]:
+    return [block.heading_path for block in parsed(markdown, "a.md").blocks]
+
+
+def test_a_heading_without_words_ends_the_section_before_it() -> None:
+    assert paths("# T\n\n## Airfare\n\na\n\n##\n\nTrains are second class.") == [
+        ("Airfare",),
+        ("Trains are second class.",),
+    ]
+
+
+def test_the_first_words_under_a_wordless_heading_name_its_section() -> None:
+    text = "30 days after a trip, what was spent on it is no longer refunded."
+
+    assert (
+        paths(f"# T\n\n## FAQ\n\n###\n\n{text}\n\nmore\n")
+        == [
+            ("FAQ", "days after a trip, what was spent on …"),
+        ]
+        * 2
+    )
+
+
+def test_a_wordless_heading_over_another_heading_only_ends_the_section() -> None:
+    assert paths("# T\n\n## A\n\na\n\n##\n\n### B\n\nb") == [("A",), ("B",)]
+
+
+def test_a_wordless_heading_is_never_the_title_nor_takes_it_away() -> None:
+    record = parsed("#\n\n# Travel\n\n## A\n\na\n\n#\n\nb", "a.md")
+
+    assert record.title == "Travel"
+    assert [block.heading_path for block in record.blocks] == [("A",), ("b",)]
+
+
+def test_a_wordless_heading_with_nothing_under_it_leaves_nothing() -> None:
+    assert [block.text for block in parsed("# T\n\na\n\n##\n\n##\n", "a.md").blocks] == ["a"]
+
+
 def test_a_table_keeps_headers_and_rows() -> None:
     record = parsed("| Code | Limit |\n|---|---|\n| TRV | 100 |\n| HTL |", "a.md")
     table = record.blocks[0].table
