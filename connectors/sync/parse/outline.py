@@ -240,7 +240,7 @@ class Outline:
 
 
 def _first_words(text: str) -> str:
-    """What a section without a heading is called; no number at its beginning, which would be taken for the section's."""
+    """What a section without a heading is called; a number at its beginning would be taken for the section's."""
     letter = _FIRST_LETTER.search(text)
     words = text[letter.start() if letter else 0 :].split()
     return " ".join(words[:_FIRST_WORDS])[:_LONGEST_HEADING] + (" …" if len(words) > _FIRST_WORDS else "")
