@@ -22,6 +22,7 @@ from policies.grounding import Another, about_another, conditions, coverage, dif
 _MOST_READ = 32  # sentences that the reranker reads an answer
 _MOST_CLAIMS = 4  # a part
 _REACH = 3  # sentences after one in which its exception may stand
+_MEANT = 0.9  # relevance of a sentence about the code that an earlier part was answered with
 _TINY = 1e-5  # keeps log-odds finite
 _FOLLOWS_ON = re.compile(
     r"(?:exceptions?\b|except\b|however\b|unless\b|but\b|otherwise\b|provided\b|this (?:does not|doesn't|applies)\b|"
@@ -76,6 +77,10 @@ class _Asked:
         families = {code.partition("-")[0] for code in self.carried}
         return not any(code.partition("-")[0] in families for code in own) or bool(own & self.carried)
 
+    def meant(self, each: _Sentence) -> bool:
+        """Whether it is about the very code that an earlier part of the question was answered with."""
+        return bool(self.carried & set(codes_of(each.said))) and coverage(self.part, each.said) > 0
+
     def leads(self, each: _Sentence) -> bool:
         """Whether it can be the answer, rather than add to one."""
         return about_another(self.part, f"{each.around.passage.content.header} {each.said}") is None
@@ -100,8 +105,9 @@ class ExtractiveWriter:
         budget = _MOST_READ // max(1, len(parts))
         candidates = [sentence for each in evidence for sentence in _cut(each)]
         for part in parts:
-            carried = frozenset(_things(" ".join(claim.text for claim in claims)))
-            chosen = await self._choose(_Asked(part, frozenset(_things(part)), carried), candidates, budget)
+            said = {claim.text for claim in claims}
+            asked = _Asked(part, frozenset(_things(part)), frozenset(_things(" ".join(said))))
+            chosen = await self._choose(asked, [each for each in candidates if each.said not in said], budget)
             if not chosen:
                 unanswered.append(part)
             claims += [Claim(each.said, (each.label,)) for each in chosen]
@@ -114,7 +120,7 @@ class ExtractiveWriter:
         read = [each for each in fitting if each in likely]
         scores = await self._reranker.scores(asked.part, [each.read for each in read]) if read else []
         scored = [
-            replace(each, relevance=_together(score, each.around.relevance))
+            replace(each, relevance=_together(_MEANT if asked.meant(each) else score, each.around.relevance))
             for each, score in zip(read, scores, strict=True)
         ]
         scored.sort(key=lambda each: -each.relevance)
