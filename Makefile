@@ -29,6 +29,7 @@ lint: $(READY)
 .PHONY: bench
 bench: $(READY)
 	$(BIN)/python -m tests.bench.search
+	$(BIN)/python -m tests.bench.gate
 	$(BIN)/python -m tests.bench.ask
 	$(BIN)/python -m tests.bench.commands
 
