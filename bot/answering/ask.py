@@ -31,7 +31,7 @@ async def ask(question: Question, doors: Doors) -> Outcome:
     query = understand(question)
     heard = await hear(question, query, doors)
     record = trace.begin(question, query, heard.audiences, doors)
-    trace_id = await doors.traces.begin(record, trace.sealed(question, heard.audiences), doors.clock())
+    trace_id = await doors.traces.begin(record, trace.sealed(question, query, heard.audiences), doors.clock())
 
     laps = Laps(doors)
     attempts: list[Attempt] = []

@@ -70,7 +70,7 @@ async def search(question: Question, limit: int, doors: Doors) -> Hits:
     heard = await hear(question, query, doors)
     audiences = heard.audiences[:1]
     record = trace.begin(question, query, audiences, doors)
-    trace_id = await doors.traces.begin(record, trace.sealed(question, audiences), doors.clock())
+    trace_id = await doors.traces.begin(record, trace.sealed(question, query, audiences), doors.clock())
 
     laps = Laps(doors)
     unheard = not_heard(question, heard, trace_id)

@@ -68,9 +68,11 @@ def begin(question: Question, query: Query, audiences: Sequence[Listening], door
     }
 
 
-def sealed(question: Question, audiences: Sequence[Listening]) -> dict[str, str]:
-    """What is sealed of a question: who asked, what, and whom the verdicts are for, the asker first."""
+def sealed(question: Question, query: Query, audiences: Sequence[Listening]) -> dict[str, str]:
+    """What is sealed of a question: who asked, what, what was searched for, and whom the verdicts are for, the asker
+    first."""
     fields = {"asker": str(question.asker), "question": question.text}
+    fields["subqueries"] = "\n".join(part.text for part in query.parts)
     if audiences:
         asker = audiences[0].asker
         others = [each for each in audiences[0].readers if each.person != asker.person]
