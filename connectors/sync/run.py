@@ -113,6 +113,7 @@ class _Line:
     progress: Progress
     preparing: deque[tuple[SourceDocument, Task[Prepared | Refused | Halted]]] = field(default_factory=deque)
     widenings: dict[str, ScopeRules] = field(default_factory=dict)
+    before: dict[str, Access] = field(default_factory=dict)  # who could read what each changed scope holds
     held: Mapping[DocumentId, frozenset[ScopeId]] | None = None  # what the index holds, in a whole walk
     unseen: list[DocumentId] = field(default_factory=list)  # told, and not yet recorded as seen
     failed_in_a_row: int = 0
@@ -163,7 +164,11 @@ class _Line:
             moved = await self._move(known, document.scope_root, document.ancestors)
             self.unchanged += not moved
             return
-        if known and self._stands_elsewhere(known, document.scope_root, document.ancestors):
+        if known and document.effective_from is not None and await self._opens(known, document):
+            # Older wordings stay for questions about their time, and must not be opened with the new one.
+            reason = "its text and its readers changed; the new text is being written"
+            await bury(document.id, reason, self.now(), self.doors.catalog, self.doors.index)
+        elif known and self._stands_elsewhere(known, document.scope_root, document.ancestors):
             # New readers must not see the old text, nor old readers the new one.
             await self.doors.catalog.hide(document.id, "its text and its place changed; the new text is being written")
         doors = self.doors
@@ -216,6 +221,17 @@ class _Line:
         self.moved += 1
         return True
 
+    async def _opens(self, known: Known, document: SourceDocument) -> bool:
+        """Whether somebody may read the document now who could not when this run began."""
+        new = self.widenings.get(document.scope_root) or await self._recorded(document.scope_root)
+        old = self.before.get(known.scope_root)
+        if old is None:
+            old = _active(await self._recorded(known.scope_root))
+        return digest(_both(old, _active(new))) != digest(_active(new))
+
+    async def _recorded(self, root: str) -> ScopeRules | None:
+        return await self.doors.catalog.rules_of(self.run.source, root)
+
     def _stands_elsewhere(self, known: Known, root: str, ancestors: tuple[str, ...]) -> bool:
         return (known.scope_root, known.ancestors) != (root, ancestors)
 
@@ -254,7 +270,8 @@ class _Line:
 
     async def _rules(self, rules: ScopeRules) -> None:
         """A narrowing counts at once; a widening waits, and until then both the old and the new rules must be met."""
-        recorded = await self.doors.catalog.rules_of(rules.source, rules.root)
+        recorded = await self._recorded(rules.root)
+        self.before.setdefault(rules.root, _active(recorded))
         at_once = rules if recorded is None else replace(rules, access=_both(self._granted(recorded), rules.access))
         if digest(at_once.access) != digest(rules.access):
             self.widenings[rules.root] = rules
@@ -326,6 +343,10 @@ class _Line:
             problems=tuple(self.problems),
             notices=tuple(self.notices),
         )
+
+
+def _active(rules: ScopeRules | None) -> Access:
+    return NOBODY if rules is None or rules.state is not ScopeState.ACTIVE else rules.access
 
 
 def _both(old: Access, new: Access) -> Access:

@@ -173,9 +173,9 @@ async def test_a_new_version_replaces_the_old_one_unless_both_have_their_time(tr
     assert {"p.md": {"Ninety days."}} == await tree.texts("grp:staff")
 
 
-async def test_a_version_kept_for_its_time_follows_its_document_to_other_readers(tree: Tree) -> None:
+async def test_a_version_kept_for_its_time_follows_its_document_to_fewer_readers(tree: Tree) -> None:
     tree.write("p.md", "Thirty days.")
-    tree.share("p.md", "grp:staff", more='version = "v2"\neffective_from = 2025-01-01')
+    tree.share("p.md", "grp:staff", "grp:hr", more='version = "v2"\neffective_from = 2025-01-01')
     await tree.sync()
     tree.write("p.md", "Sixty days.")
     tree.unstate("p.md")
@@ -185,6 +185,19 @@ async def test_a_version_kept_for_its_time_follows_its_document_to_other_readers
 
     assert await tree.texts("grp:staff") == {}
     assert {"p.md": {"Thirty days.", "Sixty days."}} == await tree.texts("grp:hr")
+
+
+@pytest.mark.parametrize("own", [False, True])
+async def test_a_version_kept_for_its_time_is_not_opened_with_the_new_one(tree: Tree, own: bool) -> None:
+    tree.write("hr/p.md", "The sum is 5.")
+    tree.share("hr", "grp:hr", more='version = "v1"\neffective_from = 2025-01-01')
+    await tree.sync()
+    tree.write("hr/p.md", "Sums are not told.")
+    tree.share("hr/p.md" if own else "hr", "grp:hr", "grp:staff", more='version = "v2"\neffective_from = 2026-01-01')
+
+    await tree.sync()
+
+    assert {"hr/p.md": {"Sums are not told."}} == await tree.texts("grp:staff") == await tree.texts("grp:hr")
 
 
 async def test_a_draft_is_not_admitted_and_a_document_that_becomes_one_is_hidden(tree: Tree) -> None:
@@ -431,15 +444,16 @@ async def _files(tree: Tree):  # type: ignore[no-untyped-def]  # a generator of 
 
 
 async def test_redacted_and_then_opened_the_old_text_is_never_seen_by_the_new_readers(tmp_path: Path) -> None:
-    """For a folder's rules and for a document's own; at every step, and killed before each."""
-    for own in (False, True):
+    """For a folder's rules and for a document's own, undated and dated; at every step, and killed before each."""
+    undated, dated = ("", ""), ("effective_from = 2025-01-01", "effective_from = 2026-01-01")
+    for own, (then, now) in ((False, undated), (True, undated), (False, dated), (True, dated)):
         for fatal in (None, *range(1, 60)):
-            tree = Tree(tmp_path / f"{own}-{fatal}")
+            tree = Tree(tmp_path / f"{own}-{bool(now)}-{fatal}")
             tree.write("hr/pay.md", "The secret sum is 5.")
-            tree.share("hr", "grp:hr")
+            tree.share("hr", "grp:hr", more=then)
             await tree.sync()
             tree.write("hr/pay.md", "Sums are not told.")
-            tree.share("hr/pay.md" if own else "hr", "grp:staff", "grp:hr")
+            tree.share("hr/pay.md" if own else "hr", "grp:staff", "grp:hr", more=now)
             seen: set[str] = set()
 
             async def watch(tree: Tree = tree, seen: set[str] = seen) -> None:
