@@ -391,6 +391,17 @@ class PersonRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """A person as a verdict needs him: with every group, those he is listed in and, transitively, those that include
+    one of them."""
+
+    email: str
+    kind: str  # member | guest | external
+    active: bool
+    groups: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class DirectoryTables:
     """A whole directory file: people, nested groups, and who is in which place."""
 
@@ -492,6 +503,14 @@ class People(Protocol):
 
     async def groups_of(self, emails: Sequence[str]) -> Mapping[str, frozenset[str]]:
         """Every group of these people: those they are listed in and, transitively, those that include one of them."""
+        ...
+
+    async def standing(self, emails: Sequence[str]) -> Sequence[Standing]:
+        """These people with all their groups, read at once, as far as they are known; by address."""
+        ...
+
+    async def standing_of(self, provider: str, subject: str) -> Standing | None:
+        """The person whose account this is, with all his groups."""
         ...
 
     async def place(self, place: str) -> Sequence[str] | None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from connectors.errors import DoorError, Skip, Stop, Transient
-from connectors.ports import IndexIdentity, Known, PersonRecord, Run, Stored, Verdict
+from connectors.ports import IndexIdentity, Known, PersonRecord, Run, Standing, Stored, Verdict
 from connectors.records import (
     Block,
     Candidate,
@@ -543,8 +543,18 @@ class MemoryPeople:
     async def groups_of(self, emails: Sequence[str]) -> Mapping[str, frozenset[str]]:
         return {email: self._closure(self.people[email].groups) for email in emails if email in self.people}
 
+    async def standing(self, emails: Sequence[str]) -> Sequence[Standing]:
+        return [self._standing(record) for record in await self.records(emails)]
+
+    async def standing_of(self, provider: str, subject: str) -> Standing | None:
+        record = await self.of_identity(provider, subject)
+        return None if record is None else self._standing(record)
+
     async def place(self, place: str) -> Sequence[str] | None:
         return self.places.get(place)
+
+    def _standing(self, record: PersonRecord) -> Standing:
+        return Standing(record.email, record.kind, record.active, self._closure(record.groups))
 
     def _closure(self, groups: Iterable[str]) -> frozenset[str]:
         found, waiting = set(), list(groups)

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from connectors.errors import Stop
-from connectors.ports import DirectoryTables, People, PersonRecord
+from connectors.ports import DirectoryTables, People, PersonRecord, Standing
 from policies.facts import Kind, Subject
 from policies.names import Principal
 
@@ -148,32 +148,28 @@ class LedgerDirectory:
     async def subject(self, who: Principal, now: datetime) -> Subject | None:
         """The person as of now: himself, his groups, and every group that includes one of them. `who` is the person or
         one of his accounts, `provider:instance:id`. Somebody disabled is nobody's member."""
-        record = await self._record(who)
-        if record is None:
-            return None
-        groups = await self._people.groups_of([record.email])
-        return _subject(record, groups[record.email], now)
+        standing = await self._standing(who)
+        return None if standing is None else _subject(standing, now)
 
-    async def _record(self, who: Principal) -> PersonRecord | None:
+    async def _standing(self, who: Principal) -> Standing | None:
         kind, _, rest = who.name.partition(":")
         if kind == "usr":
-            return await self._people.get(rest) if "@" in rest else None
+            return next(iter(await self._people.standing([rest])), None) if "@" in rest else None
         provider, _, account = who.name.rpartition(":")
-        return await self._people.of_identity(provider, account) if ":" in provider else None
+        return await self._people.standing_of(provider, account) if ":" in provider else None
 
     async def members(self, place: str, now: datetime) -> Sequence[Subject] | None:
         """Everybody in a place. None when the place is not listed, or when somebody in it is not known."""
         emails = await self._people.place(place)
         if emails is None:
             return None
-        known = await self._people.records(emails)
+        known = await self._people.standing(emails)
         if len(known) != len(emails):
             return None
-        groups = await self._people.groups_of(emails)
-        return [_subject(record, groups[record.email], now) for record in known]
+        return [_subject(standing, now) for standing in known]
 
 
-def _subject(record: PersonRecord, groups: frozenset[str], now: datetime) -> Subject:
-    person = Principal.person(record.email)
-    principals = frozenset([person, *(Principal(group) for group in groups)]) if record.active else frozenset()
-    return Subject(person, Kind(record.kind), record.active, principals, now)
+def _subject(standing: Standing, now: datetime) -> Subject:
+    person = Principal.person(standing.email)
+    principals = frozenset([person, *map(Principal, standing.groups)]) if standing.active else frozenset()
+    return Subject(person, Kind(standing.kind), standing.active, principals, now)

@@ -100,7 +100,7 @@ class SqlCatalog:
             row = (await connection.execute(query)).first()
             if row is None:
                 return None
-            rules = await self._expressions.by_id(connection, {row.expression})
+            rules = await connection.run_sync(self._expressions.by_id, {row.expression})
         access = rules.get(row.expression, Unknown("the ledger does not hold these rules"))
         lease = timedelta(microseconds=row.lease)
         return ScopeRules(source, root, access, ScopeState(row.state), row.verified_at, lease)

@@ -14,7 +14,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from sqlalchemy import AsyncAdaptedQueuePool, Connection, Select, String, bindparam, event, func, select, text
+from sqlalchemy import (
+    AsyncAdaptedQueuePool,
+    Connection,
+    Engine,
+    Select,
+    String,
+    bindparam,
+    create_engine,
+    event,
+    func,
+    select,
+    text,
+)
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.ext.compiler import compiles
@@ -28,6 +40,8 @@ Lock = Literal["catalog", "traces", "schema"]
 
 _LOCKS: dict[Lock, int] = {"catalog": 0x0F00_7E01, "traces": 0x0F00_7E02, "schema": 0x0F00_7E03}
 _WAIT_MS = 15_000
+WAIT_SECONDS = _WAIT_MS / 1000
+"""How long a caller waits for his turn before the ledger counts as busy."""
 _PRAGMAS = (
     f"PRAGMA busy_timeout={_WAIT_MS}",
     "PRAGMA journal_mode=WAL",
@@ -89,7 +103,10 @@ def engine(url: str) -> AsyncEngine:
             return _sqlite(parsed.set(drivername="sqlite+aiosqlite"))
         case "postgresql" | "postgres" | "postgresql+asyncpg":
             return create_async_engine(
-                parsed.set(drivername="postgresql+asyncpg"), pool_pre_ping=True, pool_timeout=15, hide_parameters=True
+                parsed.set(drivername="postgresql+asyncpg"),
+                pool_pre_ping=True,
+                pool_timeout=WAIT_SECONDS,
+                hide_parameters=True,
             )
         case other:
             raise Stop(f"databases of kind {other!r} are not supported; use sqlite or postgresql+asyncpg")
@@ -105,11 +122,29 @@ def _sqlite(url: URL) -> AsyncEngine:
         poolclass=AsyncAdaptedQueuePool,
         pool_size=1 if in_memory else 5,
         max_overflow=0 if in_memory else 10,
-        pool_timeout=15,
+        pool_timeout=WAIT_SECONDS,
         hide_parameters=True,
     )
     event.listen(made.sync_engine, "connect", _on_connect)
     event.listen(made.sync_engine, "begin", _on_begin)
+    return made
+
+
+def direct(engine: AsyncEngine, connections: int) -> Engine | None:
+    """The same database for calls from threads, where its driver blocks anyway: SQLite's in a file. Its driver for
+    event loops goes to a thread and back for every statement, and this one only where its caller does. None elsewhere.
+    """
+    if engine.dialect.name != "sqlite" or engine.url.database in (None, "", ":memory:"):
+        return None
+    made = create_engine(
+        engine.url.set(drivername="sqlite"),
+        pool_size=connections,
+        max_overflow=0,
+        pool_timeout=WAIT_SECONDS,
+        hide_parameters=True,
+    )
+    event.listen(made, "connect", _on_connect)
+    event.listen(made, "begin", _on_begin)
     return made
 
 

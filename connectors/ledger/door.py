@@ -1,18 +1,29 @@
-"""How the ledger's roles reach the database: reads, snapshots and writes, with every error mapped."""
+"""How the ledger's roles reach the database: reads, snapshots and writes, with every error mapped.
+
+What a question waits for goes through `look` and `change`: one function over a connection, carried out whole. On a
+SQLite file it runs in a thread, one hop for all its statements; elsewhere on the event loop's own connection. The SQL
+and its transaction are the same either way.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
+from typing import TypeVar
 
-from sqlalchemy import Insert
+from sqlalchemy import Connection, Insert
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from connectors.errors import DoorError, Stop, Transient
-from connectors.ledger.dialect import Lock, exclusive, snapshot_options, verdict_on
+from connectors.ledger.dialect import WAIT_SECONDS, Lock, direct, exclusive, snapshot_options, verdict_on
+
+T = TypeVar("T")
+_READERS = 4  # at once, in threads; one writer beside them
 
 
 class Door:
@@ -23,6 +34,55 @@ class Door:
         self._reader = engine.execution_options(footnote="read")
         self._writer = engine.execution_options(footnote="write")
         self._snapshot = engine.execution_options(**snapshot_options(engine))
+        self._direct = direct(engine, _READERS + 1)
+        self._threads = ThreadPoolExecutor(_READERS + 1, "footnote-ledger") if self._direct else None
+        self._reading = asyncio.Semaphore(_READERS)
+        self._writing = asyncio.Semaphore(1)
+
+    async def look(self, work: Callable[[Connection], T]) -> T:
+        """What `work` reads, all of it in one state of the database: the newest when it began."""
+        if self._direct is None:
+            async with self.snapshot() as connection:
+                return await connection.run_sync(work)
+        engine = self._direct.execution_options(footnote="snapshot")
+
+        def read() -> T:
+            with engine.connect() as connection:
+                return work(connection)
+
+        return await self._hop(self._reading, read)
+
+    async def change(self, work: Callable[[Connection], T], lock: Lock = "catalog") -> T:
+        """One durable step, as `write` is. Who is cancelled while it is carried out doesn't know whether it was."""
+        if self._direct is None:
+            async with self.write(lock) as connection:
+                return await connection.run_sync(work)
+        engine = self._direct.execution_options(footnote="write")
+
+        def write() -> T:
+            with engine.begin() as connection:
+                return work(connection)
+
+        return await self._hop(self._writing, write)
+
+    async def _hop(self, turn: asyncio.Semaphore, work: Callable[[], T]) -> T:
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                await turn.acquire()
+        except TimeoutError as error:
+            raise Transient("the ledger is busy: no connection became free in time", retry_after=1.0) from error
+        try:
+            with mapped():
+                return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        finally:
+            turn.release()
+
+    async def close(self) -> None:
+        """Let go of every connection, after what is under way."""
+        if self._direct is not None and self._threads is not None:
+            await asyncio.to_thread(self._threads.shutdown)
+            self._direct.dispose()
+        await self.engine.dispose()
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:

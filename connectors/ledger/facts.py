@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import bindparam, func, or_, select
+from sqlalchemy import Connection, bindparam, func, or_, select
 
 from connectors.ledger.dialect import each, listed
 from connectors.ledger.door import Door
@@ -103,54 +103,65 @@ class SqlFacts:
     async def satisfied(self, principals: frozenset[Principal], now: datetime) -> frozenset[ScopeId]:
         """The active, unexpired scopes whose every clause holds one of `principals`; one statement."""
         parameters = {"principals": listed(str(principal) for principal in principals), "now": now}
-        async with self._door.read() as connection:
-            rows = await connection.execute(_SATISFIED, parameters)
-            return frozenset(ScopeId(row[0]) for row in rows.all())
+
+        def read(connection: Connection) -> frozenset[ScopeId]:
+            return frozenset(ScopeId(row[0]) for row in connection.execute(_SATISFIED, parameters))
+
+        return await self._door.look(read)
 
     async def resources(self, versions: Sequence[tuple[DocumentId, str]]) -> Mapping[tuple[DocumentId, str], Resource]:
         """What is known of these versions. One statement reads all that can change; the expressions it names can't."""
         asked = {version_name(document, version): (document, version) for document, version in versions}
         if not asked:
             return {}
-        async with self._door.read() as connection:
-            rows = (await connection.execute(_RESOURCES, {"names": listed(asked)})).all()
-            rules = await self._expressions.by_id(connection, {row[10] for row in rows})
-        return {asked[row[0]]: _resource(*asked[row[0]], row, rules) for row in rows}
+
+        def read(connection: Connection) -> Mapping[tuple[DocumentId, str], Resource]:
+            rows = connection.execute(_RESOURCES, {"names": listed(asked)}).all()
+            rules = self._expressions.by_id(connection, {row[10] for row in rows})
+            return {asked[row[0]]: _resource(*asked[row[0]], row, rules) for row in rows}
+
+        return await self._door.look(read)
 
     async def digests(self, ids: Sequence[ChunkId]) -> Mapping[ChunkId, frozenset[str]]:
         """The digests that each chunk may have right now; a chunk that may not be at all is missing."""
         asked = {str(chunk): chunk for chunk in ids}
         if not asked:
             return {}
-        found: dict[ChunkId, set[str]] = {}
-        async with self._door.read() as connection:
-            for name, digest in (await connection.execute(_DIGESTS, {"names": listed(asked)})).all():
+
+        def read(connection: Connection) -> Mapping[ChunkId, frozenset[str]]:
+            found: dict[ChunkId, set[str]] = {}
+            for name, digest in connection.execute(_DIGESTS, {"names": listed(asked)}):
                 found.setdefault(asked[name], set()).add(digest)
-        return {chunk: frozenset(accepted) for chunk, accepted in found.items()}
+            return {chunk: frozenset(accepted) for chunk, accepted in found.items()}
+
+        return await self._door.look(read)
 
     async def scopes(self, ids: Sequence[ScopeId]) -> Mapping[ScopeId, Scope]:
         """These scopes with their rules; an unknown one is missing."""
-        found: dict[ScopeId, Scope] = {}
         wanted = sorted(set(ids))
-        async with self._door.snapshot() as connection:
+
+        def read(connection: Connection) -> Mapping[ScopeId, Scope]:
+            found: dict[ScopeId, Scope] = {}
             for start in range(0, len(wanted), 500):
-                rows = (await connection.execute(_SCOPES, {"ids": wanted[start : start + 500]})).all()
-                rules = await self._expressions.by_id(connection, {row[1] for row in rows})
+                rows = connection.execute(_SCOPES, {"ids": wanted[start : start + 500]}).all()
+                rules = self._expressions.by_id(connection, {row[1] for row in rows})
                 found |= {ScopeId(row[0]): _scope(row, rules) for row in rows}
-        return found
+            return found
+
+        return await self._door.look(read)
 
     async def current(self, document: DocumentId) -> Resource | None:
         """The published version that counts now, or the last one that did; None when there never was one."""
-        async with self._door.read() as connection:
-            version = (await connection.execute(_CURRENT, {"name": str(document)})).scalar()
+        version = await self._door.look(
+            lambda connection: connection.execute(_CURRENT, {"name": str(document)}).scalar()
+        )
         if not version:
             return None
         return (await self.resources([(document, version)])).get((document, version))
 
     async def expression(self, digest: str) -> Access | None:
         """The expression with this digest, whether or not a scope still has it; None when it was never stated."""
-        async with self._door.read() as connection:
-            return await self._expressions.by_digest(connection, digest)
+        return await self._door.look(lambda connection: self._expressions.by_digest(connection, digest))
 
 
 def version_name(document: DocumentId, version: str) -> str:

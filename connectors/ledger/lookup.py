@@ -22,8 +22,7 @@ class SqlDocuments:
         ends_so = documents.c.key.endswith(f"/{text}", autoescape=True)
         wanted = or_(documents.c.name == text, documents.c.key == text, ends_so)
         statement = select(documents.c.name, documents.c.key).where(wanted).order_by(documents.c.name)
-        async with self._door.read() as connection:
-            rows = (await connection.execute(statement.limit(1000))).all()
+        rows = await self._door.look(lambda connection: connection.execute(statement.limit(1000)).all())
         exact = [row for row in rows if row.name == text] or [row for row in rows if row.key == text]
         return [DocumentId.parse(row.name) for row in exact or rows][:limit]
 
@@ -37,8 +36,7 @@ class SqlOwners:
     async def owners(self) -> Mapping[str, str]:
         """The origin of everybody and of every place, by address and by name."""
         listed = select(people.c.email, people.c.origin).union_all(select(places.c.name, places.c.origin))
-        async with self._door.read() as connection:
-            rows = (await connection.execute(listed)).all()
+        rows = await self._door.look(lambda connection: connection.execute(listed).all())
         return {row[0]: row[1] for row in rows}
 
     async def adopt(self, names: frozenset[str], origin: str) -> None:

@@ -30,10 +30,9 @@ class Ledger:
 async def open_ledger(url: str) -> AsyncIterator[Ledger]:
     """A ledger at `sqlite+aiosqlite:///PATH` (made if need be; without a path: in memory) or
     `postgresql+asyncpg://…`. Stop when it can't be used, Transient when it is busy or away."""
-    database = engine(url)
+    door = Door(engine(url))
     try:
-        door = Door(database)
         await bring_up(door)
         yield Ledger(SqlFacts(door), SqlCatalog(door), SqlSources(door), SqlPeople(door), door)
     finally:
-        await database.dispose()
+        await door.close()

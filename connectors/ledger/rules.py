@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sqlalchemy import bindparam, insert, select
+from sqlalchemy import Connection, bindparam, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from connectors.ledger.dialect import storable
@@ -72,23 +72,25 @@ class Expressions:
     def __init__(self) -> None:
         self._known: dict[int, Access] = {}
 
-    async def by_id(self, connection: AsyncConnection, numbers: Iterable[int]) -> Mapping[int, Access]:
+    def by_id(self, connection: Connection, numbers: Iterable[int]) -> Mapping[int, Access]:
         """These expressions; asks the database only for those not remembered."""
         wanted = set(numbers)
-        missing = sorted(wanted - self._known.keys())
+        known = self._known
+        found = {number: known[number] for number in wanted if number in known}
+        missing = sorted(wanted - found.keys())
         fresh: dict[int, Access] = {}
         for start in range(0, len(missing), 500):
-            rows = await connection.execute(_IDS, {"ids": missing[start : start + 500]})
+            rows = connection.execute(_IDS, {"ids": missing[start : start + 500]})
             fresh |= _assembled(rows.all())
-        found = {number: self._known[number] for number in wanted if number in self._known} | fresh
-        if len(self._known) + len(fresh) > _RECALLED:
-            self._known.clear()
-        self._known |= dict(list(fresh.items())[:_RECALLED])
-        return found
+        if fresh:
+            # A new table each time: threads read the old one meanwhile.
+            kept = known if len(known) + len(fresh) <= _RECALLED else {}
+            self._known = kept | dict(list(fresh.items())[:_RECALLED])
+        return found | fresh
 
-    async def by_digest(self, connection: AsyncConnection, name: str) -> Access | None:
+    def by_digest(self, connection: Connection, name: str) -> Access | None:
         """The expression with this digest, or None when the ledger never saw it."""
-        rows = (await connection.execute(_DIGEST, {"digest": name})).all()
+        rows = connection.execute(_DIGEST, {"digest": name}).all()
         return next(iter(_assembled(rows).values()), None)
 
 

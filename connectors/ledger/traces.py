@@ -10,11 +10,11 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Row, and_, insert, select
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Connection, Row, Select, and_, bindparam, insert, select
 
 from connectors.errors import Skip, Stop
 from connectors.ledger.chain import START, Check, canonical, leaf, parsed
@@ -34,6 +34,8 @@ _BATCH = 500
 
 _begins = traces.alias("begins")
 _ends = traces.alias("ends")
+_APPEND = insert(traces)
+_KINDS = select(traces.c.kind).where(traces.c.trace == bindparam("trace"))
 _HEAD = select(traces.c.seq, traces.c.leaf).order_by(traces.c.seq.desc()).limit(1)
 _LIST = (
     select(_begins.c.trace, _begins.c.at, _ends.c.at, _ends.c.outcome, _begins.c.asker)
@@ -80,26 +82,20 @@ class SqlTraces:
             "body": dict(body),
             "sealed": {name: self._vault.seal(text, bound_to(trace, kind, name)) for name, text in sealed.items()},
         }
-        async with self._door.write("traces") as connection:
+
+        def append(connection: Connection) -> tuple[int, str]:
             if kind == "end":
-                await _still_open(connection, trace)
-            last = (await connection.execute(_HEAD)).first()
+                _still_open(connection, trace)
+            last = connection.execute(_HEAD).first()
             seq, prev = (last.seq + 1, last.leaf) if last else (1, START)
             raw = canonical({**record, "seq": seq, "prev": prev})
             head = leaf(raw)
-            await connection.execute(
-                insert(traces).values(
-                    seq=seq,
-                    trace=trace,
-                    kind=kind,
-                    at=now,
-                    asker=asker,
-                    outcome=body.get("outcome"),
-                    prev=prev,
-                    leaf=head,
-                    record=raw,
-                )
-            )
+            row = {"seq": seq, "trace": trace, "kind": kind, "at": now, "asker": asker}
+            row |= {"outcome": body.get("outcome"), "prev": prev, "leaf": head, "record": raw}
+            connection.execute(_APPEND, row)
+            return seq, head
+
+        seq, head = await self._door.change(append, "traces")
         # After the commit: a state that was signed must be in the chain whatever happens next.
         await asyncio.to_thread(self._checkpoints.add, seq, head, moment(now))
 
@@ -129,14 +125,13 @@ class SqlTraces:
                 query = query.where(_ends.c.seq.is_(None), _begins.c.at >= now - ABANDONED)
             case _:
                 query = query.where(_ends.c.outcome == outcome)
-        async with self._door.read() as connection:
-            rows = (await connection.execute(query.limit(limit))).all()
+        rows = await self._door.look(lambda connection: connection.execute(query.limit(limit)).all())
         return [_summary(row, now) for row in rows]
 
     async def show(self, trace: str, now: datetime, *, reveal: bool = False) -> TraceView | None:
         """One trace whole; `reveal` opens what is sealed. None when there is no such trace."""
-        async with self._door.read() as connection:
-            rows = (await connection.execute(_LIST.where(_begins.c.trace == trace))).all()
+        listed = _LIST.where(_begins.c.trace == trace)
+        rows = await self._door.look(lambda connection: connection.execute(listed).all())
         raw = await self._records(trace)
         if not rows or "begin" not in raw:
             return None
@@ -155,8 +150,7 @@ class SqlTraces:
 
     async def _records(self, trace: str) -> dict[str, dict[str, Any]]:
         query = select(traces.c.kind, traces.c.record).where(traces.c.trace == trace).order_by(traces.c.seq)
-        async with self._door.read() as connection:
-            rows = (await connection.execute(query)).all()
+        rows = await self._door.look(lambda connection: connection.execute(query).all())
         found: dict[str, dict[str, Any]] = {}
         for kind, raw in rows:
             record = parsed(raw)
@@ -194,8 +188,8 @@ class SqlTraces:
         first = 1
         if since is not None:
             query = select(traces.c.seq).where(traces.c.at >= since).order_by(traces.c.seq).limit(1)
-            async with self._door.read() as connection:
-                first = (await connection.execute(query)).scalar() or await self._size() + 1
+            found = await self._door.look(lambda connection: connection.execute(query).scalar())
+            first = found or await self._size() + 1
         prev = await self._leaf(first - 1)
         size = await self._size()
         check = Check(first, prev)
@@ -226,15 +220,14 @@ class SqlTraces:
         return check.close(state["first"] + state["count"] - 1, state["head"])
 
     async def _size(self) -> int:
-        async with self._door.read() as connection:
-            last = (await connection.execute(_HEAD)).first()
+        last = await self._door.look(lambda connection: connection.execute(_HEAD).first())
         return last.seq if last else 0
 
     async def _leaf(self, seq: int) -> str:
         if seq < 1:
             return START
-        async with self._door.read() as connection:
-            raw = (await connection.execute(select(traces.c.record).where(traces.c.seq == seq))).scalar()
+        query = select(traces.c.record).where(traces.c.seq == seq)
+        raw = await self._door.look(lambda connection: connection.execute(query).scalar())
         if raw is None:
             raise Stop("the chain of traces is broken; run: footnote trace verify")
         return leaf(raw)
@@ -244,8 +237,7 @@ class SqlTraces:
             query = select(traces).where(traces.c.seq > after).order_by(traces.c.seq).limit(_BATCH)
             if last is not None:
                 query = query.where(traces.c.seq <= last)
-            async with self._door.read() as connection:
-                rows = (await connection.execute(query)).all()
+            rows = await self._door.look(partial(_all, query))
             for row in rows:
                 yield row
             if len(rows) < _BATCH:
@@ -253,8 +245,12 @@ class SqlTraces:
             after = rows[-1].seq
 
 
-async def _still_open(connection: AsyncConnection, trace: str) -> None:
-    kinds = (await connection.execute(select(traces.c.kind).where(traces.c.trace == trace))).scalars().all()
+def _all(query: Select[Any], connection: Connection) -> Sequence[Row[Any]]:
+    return connection.execute(query).all()
+
+
+def _still_open(connection: Connection, trace: str) -> None:
+    kinds = connection.execute(_KINDS, {"trace": trace}).scalars().all()
     if "begin" not in kinds:
         raise Stop(f"trace {trace!r} never began")
     if "end" in kinds:

@@ -13,9 +13,8 @@ from connectors.ledger.migrations import HEAD
 
 async def bring_up(door: Door) -> None:
     """Compare revisions and migrate when they differ; raises Stop when the ledger is newer than this code."""
-    async with door.read() as connection:
-        if await connection.run_sync(_revision) == HEAD:
-            return
+    if await door.look(_revision) == HEAD:
+        return
     async with door.write("schema") as connection:
         # Another process may have been first while this one waited for the lock.
         if await connection.run_sync(_revision) != HEAD:

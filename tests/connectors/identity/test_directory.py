@@ -47,9 +47,9 @@ members = []
 ASHA = Principal.person("asha@example.com")
 
 
-@pytest.fixture
-async def ledger() -> AsyncIterator[Ledger]:
-    async with open_ledger("sqlite+aiosqlite://") as opened:
+@pytest.fixture(params=["", "/{folder}/ledger.sqlite"], ids=["in memory", "in a file"])
+async def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Ledger]:
+    async with open_ledger("sqlite+aiosqlite://" + request.param.format(folder=tmp_path)) as opened:
         await opened.people.replace(read_directory(SMALL), NOW)
         yield opened
 

@@ -15,6 +15,10 @@ def url(tmp_path: Path) -> str:
     return f"sqlite+aiosqlite:///{tmp_path / 'ledger.sqlite'}"
 
 
+class TestSqliteFactsInAFile(FactsSuite):
+    pass
+
+
 class TestSqliteFacts(FactsSuite):
     @pytest.fixture
     def url(self) -> str:
