@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bot.errors import Unusable
+from connectors.errors import Stop, Transient
 from connectors.ports import (
     Catalog,
     DirectoryTables,
@@ -185,13 +186,16 @@ async def _reread_directory(doors: Keeping, config: SourceConfig) -> None:
     owners = await doors.owners.owners()
     try:
         tables = doors.read_directory(path) if path.is_file() else DirectoryTables((), {}, {})
-    except Exception:
-        await doors.people.replace(DirectoryTables((), {}, {}), doors.clock(), origin)
+        if not tables.people and not tables.groups and origin not in owners.values():
+            return
+        ours = _without(tables, frozenset(name for name, owner in owners.items() if owner != origin))
+        await doors.people.replace(ours, doors.clock(), origin)
+    except Exception as error:
+        if not isinstance(error, Transient):  # of the ledger: the file may be good
+            await doors.people.replace(DirectoryTables((), {}, {}), doors.clock(), origin)
+        if isinstance(error, OSError):
+            raise Stop(f"{str(path)!r} can't be read: {error.strerror}") from error
         raise
-    if not tables.people and not tables.groups and origin not in owners.values():
-        return
-    ours = _without(tables, frozenset(name for name, owner in owners.items() if owner != origin))
-    await doors.people.replace(ours, doors.clock(), origin)
 
 
 def _directory_of(config: SourceConfig) -> Path | None:

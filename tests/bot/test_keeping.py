@@ -13,6 +13,7 @@ from bot.keeping import add_source, change_state, import_directory, sync_named
 from bot.looking import who, why
 from bot.settings import Settings
 from bot.wiring import App, open_app
+from connectors.errors import Stop
 
 
 @pytest.fixture
@@ -66,6 +67,32 @@ async def test_importing_the_file_of_a_source_changes_nothing(app: App, tmp_path
     await sync_named(app.keeping, "one")
 
     assert await groups(app) == {"asha": ()}
+
+
+async def test_a_file_that_another_contradicts_lists_nobody(app: App, tmp_path: Path) -> None:
+    await add_source(app.keeping, "one", "files", {"path": folder(tmp_path / "one", asha="grp:a")})
+    await add_source(app.keeping, "two", "files", {"path": folder(tmp_path / "two", ben="grp:a")})
+    account = 'identities = { "slack:T" = "U1" }\n'
+    with (tmp_path / "one" / "directory.toml").open("a") as file:
+        file.write(f"\n{account}")
+    await sync_named(app.keeping, "one")
+    (tmp_path / "two" / "directory.toml").write_text(f'[people."ben@example.com"]\nname = "ben"\n{account}')
+
+    with pytest.raises(Stop, match="belongs to somebody else"):
+        await sync_named(app.keeping, "two")
+
+    assert await groups(app) == {"asha": ("grp:a",)}
+
+
+async def test_a_file_gives_no_groups_to_people_of_another(app: App, tmp_path: Path) -> None:
+    await add_source(app.keeping, "one", "files", {"path": folder(tmp_path / "one", asha="grp:staff")})
+    path = folder(tmp_path / "two", ben="grp:staff")
+    with (tmp_path / "two" / "directory.toml").open("a") as file:
+        file.write('\n[groups."grp:a"]\nincludes = ["grp:staff"]\n')
+    await add_source(app.keeping, "two", "files", {"path": path})
+    await sync_named(app.keeping, "one")
+
+    assert (await who(app.looking, "one:note.md", app.clock())).people == ("ben@example.com",)
 
 
 async def test_people_go_with_the_source_that_brought_them(app: App, tmp_path: Path) -> None:
