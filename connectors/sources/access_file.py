@@ -6,10 +6,12 @@ read for certain grants nobody: a broken file, an unknown key, a wrong type or a
 
 from __future__ import annotations
 
+import posixpath
+import re
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -25,6 +27,9 @@ _MOST_BYTES = 5_000_000
 _DEEPEST = 64  # tables within tables
 _WRAPPERS = frozenset({"files", "folders", "paths", "documents"})
 _INHERITED = ("version", "effective_from", "effective_to", "status", "owner", "labels")
+_LONGEST_TEXT = 1_000
+_BREAKS_OUT = re.compile(r'[\s<>"`|\\^{}]')
+_UNSEEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _SCHEMES = frozenset({"http", "https", "file"})
 
 
@@ -73,18 +78,33 @@ class AccessFile:
             tables = tomllib.loads(body.decode("utf-8-sig"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             return cls.broken(f"can't be read as TOML: {error}")
+        plain, unclear = _unwrapped(tables, exists)
         entries: dict[str, Entry] = {}
-        for path, table in _flat(_unwrapped(tables, exists)):
+        for path, table in _flat(plain):
             entry = _entry(path, table)
-            entries[path] = (
-                entry if path not in entries else Entry(path, Unknown("stated twice"), {}, "is stated twice")
-            )
+            entries[path] = entry if path not in entries else _faulty(path, "is stated twice")
+        for path in unclear:
+            entries[path] = _faulty(path, "may be meant for this path or for the one of the same name in a folder")
         return cls(entries)
 
     @classmethod
     def broken(cls, reason: str) -> AccessFile:
         """A file that says nothing for certain: every document's readers are unknown."""
         return cls({}, f"{NAME} {reason}")
+
+    def closed_where_misspelt(self, paths: Iterable[str]) -> AccessFile:
+        """A table that names no path closes those of `paths` that it nearly names: a rule that misses its file by a
+        capital, a space or a dot without quotes must not leave the file to the wider rules above it."""
+        there = {normal(path) for path in paths}
+        lost = [path for path in self.entries if path != ROOT and path not in there]
+        if not lost:
+            return self
+        near = {_loosely(path): path for path in lost}
+        meant = {path: near[_loosely(path)] for path in there - self.entries.keys() if _loosely(path) in near}
+        closed = {
+            path: _faulty(path, f"has no table, but {name!r} may be meant for it") for path, name in meant.items()
+        }
+        return replace(self, entries={**self.entries, **closed})
 
     def scopes(self) -> Mapping[str, Access]:
         """The rules of every scope: each table that states readers, and the documents that none does."""
@@ -123,6 +143,12 @@ def normal(path: str) -> str:
     return "/".join(parts) or ROOT
 
 
+def _loosely(path: str) -> str:
+    """What is left of a path without what people get wrong about it."""
+    plain = posixpath.normpath(unicodedata.normalize("NFKC", path).casefold().replace("\\", "/"))
+    return re.sub(r"[\s/.]+", "/", plain).strip("/")
+
+
 def _upwards(path: str) -> Iterator[str]:
     while path != ROOT:
         yield path
@@ -130,16 +156,31 @@ def _upwards(path: str) -> Iterator[str]:
     yield ROOT
 
 
-def _unwrapped(tables: dict[str, Any], exists: Callable[[str], bool]) -> dict[str, Any]:
+def _unwrapped(tables: dict[str, Any], exists: Callable[[str], bool]) -> tuple[dict[str, Any], list[str]]:
+    """The tables with those in `[files]` and the like on top, and the paths of which it is unclear whether they are.
+
+    A folder of such a name turns a wrapper into that folder's table. Whoever makes one must not lift the rules within.
+    """
     plain: dict[str, Any] = {}
+    unclear: list[str] = []
     for key, value in tables.items():
-        if key in _WRAPPERS and isinstance(value, dict) and not exists(key):
-            for inner, table in value.items():
-                # Stated inside and outside of a wrapper: kept apart, so that it is found to be stated twice.
-                plain[inner if inner not in tables and inner not in plain else f"./{inner}"] = table
-        else:
+        if key not in _WRAPPERS or not isinstance(value, dict):
             plain[key] = value
-    return plain
+        elif exists(key):
+            plain[key] = value
+            both = [
+                normal(inner) for inner, table in value.items() if isinstance(table, dict) and exists(normal(inner))
+            ]
+            unclear += [path for inner in both for path in (inner, f"{key}/{inner}")]
+        else:
+            # What is said of a folder that isn't there is not said of the root.
+            own = {inner: said for inner, said in value.items() if not isinstance(said, dict)}
+            plain |= {key: own} if own else {}
+            for inner, table in value.items():
+                if isinstance(table, dict):
+                    # Stated inside and outside of a wrapper: kept apart, so that it is found to be stated twice.
+                    plain[inner if inner not in tables and inner not in plain else f"./{inner}"] = table
+    return plain, unclear
 
 
 def _flat(tables: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -156,13 +197,17 @@ def _flat(tables: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         waiting += [(f"{path}/{key}", value, depth + 1) for key, value in reversed(inner)]
 
 
+def _faulty(path: str, fault: str) -> Entry:
+    return Entry(path, Unknown(fault), {}, fault)
+
+
 def _entry(path: str, table: dict[str, Any]) -> Entry:
     try:
         if ".." in path.split("/"):
             raise ValueError("leaves the folder")
         return Entry(path, _access(table), _facts(table))
     except ValueError as error:
-        return Entry(path, Unknown(str(error)), {}, str(error))
+        return _faulty(path, str(error))
 
 
 def _access(table: dict[str, Any]) -> AccessExpr | None:
@@ -218,7 +263,10 @@ def _facts(table: dict[str, Any]) -> dict[str, Any]:
 def _text(key: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{key} must be a text, not {value!r}")
-    return value.strip()
+    text = value.strip()
+    if len(text) > _LONGEST_TEXT or any(unicodedata.category(each) in _UNSEEN for each in text):
+        raise ValueError(f"{key} must be one line of at most {_LONGEST_TEXT} characters")
+    return text
 
 
 def _day(key: str, value: Any) -> date:
@@ -232,9 +280,14 @@ def _day(key: str, value: Any) -> date:
 
 def _address(value: Any) -> str:
     address = _text("url", value)
-    if urlsplit(address).scheme not in _SCHEMES:
+    parts = urlsplit(address)
+    if parts.scheme not in _SCHEMES or not address.lower().startswith(f"{parts.scheme}://"):
         raise ValueError(f"url must begin with https://, http:// or file://, not {address!r}")
-    return address
+    if "@" in parts.netloc:
+        raise ValueError("url must not hold a user or a password: everybody who reads the document sees it")
+    if parts.scheme != "file" and not parts.hostname:
+        raise ValueError(f"url must name a host, not {address!r}")
+    return _BREAKS_OUT.sub(lambda mark: quote(mark[0]), address)  # of the link that it becomes
 
 
 def _url(chain: list[Entry], path: str) -> str | None:

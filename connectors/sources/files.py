@@ -85,6 +85,9 @@ class _Walk:
     def exists(self, path: str) -> bool:
         return path in self.files or path in self.folders or path in self.skipped
 
+    def paths(self) -> set[str]:
+        return {*self.files, *self.folders, *self.skipped}
+
 
 @dataclass(frozen=True, slots=True)
 class _Cursor:
@@ -175,7 +178,9 @@ class FilesSource:
             walk, stated = self._walk(before), rules
             rules = self._rules_body()
             if rules == stated:
-                return walk, AccessFile.broken(rules) if isinstance(rules, str) else AccessFile.read(rules, walk.exists)
+                if isinstance(rules, str):
+                    return walk, AccessFile.broken(rules)
+                return walk, AccessFile.read(rules, walk.exists).closed_where_misspelt(walk.paths())
         raise Transient(f"{ACCESS} of source {self._name!r} keeps changing; the next sync takes it", retry_after=5)
 
     def _rules_body(self) -> bytes | str | None:

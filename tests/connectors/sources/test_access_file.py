@@ -173,3 +173,70 @@ def test_tables_nested_too_deep_grant_nobody() -> None:
 
     assert groups(stated, "/".join(["a"] * 90) + "/x.md") == set()
     assert groups(stated, "a/x.md") == {"grp:a"}
+
+
+@pytest.mark.parametrize("wrapper", ["files", "folders", "paths", "documents"])
+def test_what_a_wrapper_says_of_itself_is_not_said_of_the_root(wrapper: str) -> None:
+    stated = read(f'[{wrapper}]\nreaders = ["grp:a"]')
+
+    assert groups(stated, "x.md") == set()
+    assert "names no file or folder" in stated.problems(lambda path: False)[0]
+
+
+def test_a_folder_made_with_the_name_of_a_wrapper_opens_nothing() -> None:
+    stated = read('readers = ["grp:a"]\n[files."hr/pay.md"]\nreaders = ["grp:b"]', "files", "hr", "hr/pay.md")
+
+    assert groups(stated, "hr/pay.md") == groups(stated, "files/hr/pay.md") == set()
+    assert groups(stated, "files/x.md") == {"grp:a"}
+    assert "may be meant" in stated.problems(lambda path: True)[0]
+
+
+@pytest.mark.parametrize(
+    "table",
+    ['["HR/pay.md"]', '["hr/pay.md "]', '["hr\\\\pay.md"]', "[hr.pay.md]", '["x/../hr/pay.md"]', '["hr／pay.md"]'],
+)
+def test_a_table_that_nearly_names_a_file_leaves_it_to_nobody(table: str) -> None:
+    stated = read(f'readers = ["grp:a"]\n{table}\nreaders = ["grp:b"]')
+    closed = stated.closed_where_misspelt(["hr", "hr/pay.md", "hr/other.md"])
+
+    assert groups(closed, "hr/pay.md") == set()
+    assert groups(closed, "hr/other.md") == {"grp:a"}
+    assert any("may be meant for it" in problem for problem in closed.problems(lambda path: True))
+
+
+def test_a_table_of_a_file_that_is_gone_closes_no_other() -> None:
+    stated = read('readers = ["grp:a"]\n["old.md"]\nreaders = ["grp:b"]\n["New.md"]\nreaders = ["grp:b"]')
+
+    assert groups(stated.closed_where_misspelt(["new.md", "New.md"]), "new.md") == {"grp:a"}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "https:evil.example.com",
+        "https://",
+        "https://user:secret@example.com/x",
+        "https://example.com/a\\nb",
+        "ht\\ntps://example.com/",
+        "https://example.com/\\u001b]8;;https://evil.example.com\\u0007",
+    ],
+)
+def test_an_address_that_is_none_or_says_too_much_is_a_fault(url: str) -> None:
+    stated = read(f'["x.md"]\nreaders = ["grp:a"]\nurl = "{url}"').of("x.md")
+
+    assert stated.fault is not None
+    assert "secret" not in stated.fault
+
+
+def test_what_would_end_a_link_is_escaped_in_an_address() -> None:
+    stated = read('["x.md"]\nurl = "https://example.com/a b/<c>|d?q=%20#e"').of("x.md")
+
+    assert stated.url == "https://example.com/a%20b/%3Cc%3E%7Cd?q=%20#e"
+
+
+@pytest.mark.parametrize("text", ["a\\nb", "a\\u001b[31m", "a\\u0085b", "a" * 1001])
+@pytest.mark.parametrize("key", ["version", "title", "owner"])
+def test_what_a_table_says_is_one_line(key: str, text: str) -> None:
+    assert "one line" in str(read(f'["x.md"]\n{key} = "{text}"').of("x.md").fault)
