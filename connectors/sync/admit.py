@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 from connectors.ports import Detector, Verdict
 from connectors.records import Block, Chunk, ParsedRecord, Removal, SourceDocument, Table
 from policies.facts import Trust
+from policies.names import ChunkId
 
 ADMITTED = frozenset({"current", "active", "published", "superseded"})  # superseded is not wrong: it counts by date
 EXCLUDED_LABELS = frozenset({"footnote-exclude", "do-not-index", "noindex"})
 SECRET = "[secret removed]"  # noqa: S105 - what stands where one was
 
 _ORDER = (Trust.CLEAN, Trust.SUSPECT, Trust.QUARANTINED)
+_LONGEST_NAME = 1_500  # of document and version as they are written: passages are traced by them and their section
 _LONGEST_HIDDEN = 20_000  # characters of one piece of hidden text that detectors look at
 
 # Formats that vendors publish for secret scanners, and what follows a word that says it is one.
@@ -56,6 +58,10 @@ class Judged:
 
 def refusal(document: SourceDocument, excluded: frozenset[str] = EXCLUDED_LABELS) -> str | None:
     """Why a document may not be read at all; None where it may. Asked before its content is fetched."""
+    if len(str(ChunkId(document.id, document.version, "-"))) > _LONGEST_NAME:
+        return "its path and version are too long to be traced; give it a shorter name or fewer folders"
+    if not document.version.isprintable():
+        return "its version holds characters that can't be seen"
     labels = sorted({label.casefold() for label in document.labels} & excluded)
     if labels:
         return f"its label {labels[0]!r} keeps it out"

@@ -38,6 +38,9 @@ def test_a_document_in_force_once_or_now_is_admitted(status: str) -> None:
         ({"status": "draft"}, "draft"),
         ({"status": "under review"}, "'under review' is not one of active, current, published, superseded"),
         ({"status": ""}, "is not one of"),
+        ({"id": DocumentId("s", "é" * 300)}, "too long to be traced"),
+        ({"version": "1" * 1500}, "too long to be traced"),
+        ({"version": "a\nb"}, "can't be seen"),
         ({"labels": ("hr", "NoIndex")}, "its label 'noindex' keeps it out"),
     ],
 )
