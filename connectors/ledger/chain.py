@@ -16,15 +16,33 @@ import rfc8785
 from connectors.errors import Stop
 from connectors.ports import ChainVerdict
 
+_LARGEST = 2**53 - 1
 START = "0" * 64  # what the first record names as the one before
 
 
 def canonical(record: Mapping[str, Any]) -> bytes:
-    """The one way to write a record down."""
+    """The one way to write a record down, RFC 8785."""
     try:
+        if _plain(record):
+            return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
         return rfc8785.dumps(dict(record))
     except (rfc8785.CanonicalizationError, UnicodeError, ValueError) as error:
         raise Stop(f"a trace record can't be written in canonical form ({type(error).__name__})") from error
+
+
+def _plain(value: Any) -> bool:
+    """Whether the standard library writes a value just as RFC 8785 asks: keys in ASCII, where both orders agree, and no
+    number but whole ones that every reader of JSON can hold."""
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return True
+    if kind is int:
+        return -_LARGEST <= value <= _LARGEST
+    if kind is list or kind is tuple:
+        return all(map(_plain, value))
+    if kind is dict:
+        return all(type(key) is str and key.isascii() for key in value) and all(map(_plain, value.values()))
+    return False
 
 
 def leaf(raw: bytes) -> str:

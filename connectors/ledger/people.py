@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from connectors.errors import Stop
@@ -21,28 +21,42 @@ from connectors.ledger.tables import (
     place_members,
     places,
 )
-from connectors.ports import DirectoryTables, Imported, PersonRecord
+from connectors.ports import DirectoryTables, Imported, PersonRecord, Standing
 from policies.names import Principal
 
 
-def _closure() -> Any:
+def _closure(emails: Any) -> Any:
     """Each person's groups, and every group that includes one of them, to any depth; cycles end by themselves. Only
     the file that lists him says what includes his groups: another source's file must not open this one's documents."""
     listed_in = (
         select(memberships.c.email, memberships.c.group, people.c.origin)
         .join(people, people.c.email == memberships.c.email)
-        .where(memberships.c.email.in_(each("emails")))
+        .where(memberships.c.email.in_(emails))
         .cte("closure", recursive=True)
     )
     of_the_same_file = group_includes.c.origin == listed_in.c.origin
     above = select(listed_in.c.email, group_includes.c.group, listed_in.c.origin).join(
         group_includes, (group_includes.c.included == listed_in.c.group) & of_the_same_file
     )
-    everything = listed_in.union(above)
-    return select(everything.c.email, everything.c.group)
+    return listed_in.union(above)
 
 
-_GROUPS = _closure()
+def _standing(emails: Any) -> Any:
+    """A row a group of each person, and one without a group for who has none."""
+    closure = _closure(emails)
+    return (
+        select(people.c.email, people.c.kind, people.c.active, closure.c.group)
+        .outerjoin(closure, closure.c.email == people.c.email)
+        .where(people.c.email.in_(emails))
+        .order_by(people.c.email)
+    )
+
+
+_account = (identities.c.provider == bindparam("provider")) & (identities.c.subject == bindparam("subject"))
+_OWNER = select(identities.c.email).where(_account)
+_GROUPS = select(_closure(each("emails")))
+_STANDING = _standing(each("emails"))
+_STANDING_OF = _standing(_OWNER)
 
 
 def folded(email: str) -> str:
@@ -73,26 +87,29 @@ class SqlPeople:
 
     async def list(self) -> Sequence[PersonRecord]:
         """Everybody known, by address."""
-        async with self._door.snapshot() as connection:
-            emails = (await connection.execute(select(people.c.email))).scalars().all()
-            return await _records(connection, emails)
+
+        def read(connection: Connection) -> Sequence[PersonRecord]:
+            return _records(connection, connection.execute(select(people.c.email)).scalars().all())
+
+        return await self._door.look(read)
 
     async def get(self, email: str) -> PersonRecord | None:
         """One person by address."""
-        async with self._door.snapshot() as connection:
-            return next(iter(await _records(connection, [folded(email)])), None)
+        return next(iter(await self.records([email])), None)
 
     async def records(self, emails: Sequence[str]) -> Sequence[PersonRecord]:
         """These people as far as they are known, by address."""
-        async with self._door.snapshot() as connection:
-            return await _records(connection, [folded(email) for email in emails])
+        wanted = [folded(email) for email in emails]
+        return await self._door.look(lambda connection: _records(connection, wanted))
 
     async def of_identity(self, provider: str, subject: str) -> PersonRecord | None:
         """The person whose account this is."""
-        at = (identities.c.provider == provider) & (identities.c.subject == subject)
-        async with self._door.snapshot() as connection:
-            email = (await connection.execute(select(identities.c.email).where(at))).scalar()
-            return None if email is None else next(iter(await _records(connection, [email])), None)
+
+        def read(connection: Connection) -> PersonRecord | None:
+            email = connection.execute(_OWNER, {"provider": provider, "subject": subject}).scalar()
+            return None if email is None else next(iter(_records(connection, [email])), None)
+
+        return await self._door.look(read)
 
     async def link(self, email: str, provider: str, subject: str, now: datetime) -> None:
         """Bind an account to a person."""
@@ -112,10 +129,25 @@ class SqlPeople:
         """Every group of these people, transitively; one statement."""
         wanted = [folded(email) for email in emails]
         found: dict[str, set[str]] = {email: set() for email in wanted}
-        async with self._door.read() as connection:
-            for email, group in (await connection.execute(_GROUPS, {"emails": listed(wanted)})).all():
-                found[email].add(group)
+        rows = await self._door.look(lambda connection: connection.execute(_GROUPS, {"emails": listed(wanted)}).all())
+        for email, group in rows:
+            found[email].add(group)
         return {email: frozenset(names) for email, names in found.items()}
+
+    async def standing(self, emails: Sequence[str]) -> Sequence[Standing]:
+        """These people with all their groups, as far as they are known; one statement."""
+        return await self._stand(_STANDING, {"emails": listed(folded(email) for email in emails)})
+
+    async def standing_of(self, provider: str, subject: str) -> Standing | None:
+        """The person whose account this is, with all his groups; one statement."""
+        return next(iter(await self._stand(_STANDING_OF, {"provider": provider, "subject": subject})), None)
+
+    async def _stand(self, statement: Any, parameters: Mapping[str, str]) -> Sequence[Standing]:
+        rows = await self._door.look(lambda connection: connection.execute(statement, parameters).all())
+        groups: dict[tuple[str, str, bool], set[str]] = {}
+        for email, kind, active, group in rows:
+            groups.setdefault((email, kind, active), set()).update(() if group is None else (group,))
+        return [Standing(*person, frozenset(of_person)) for person, of_person in groups.items()]
 
     async def place(self, place: str) -> Sequence[str] | None:
         """The addresses of everybody in a place; None when it is not known."""
@@ -124,21 +156,20 @@ class SqlPeople:
             .outerjoin(place_members, place_members.c.place == places.c.name)
             .where(places.c.name == place)
         )
-        async with self._door.read() as connection:
-            rows = (await connection.execute(query)).all()
+        rows = await self._door.look(lambda connection: connection.execute(query).all())
         return sorted(email for _name, email in rows if email is not None) if rows else None
 
 
-async def _records(connection: AsyncConnection, emails: Sequence[str]) -> list[PersonRecord]:
+def _records(connection: Connection, emails: Sequence[str]) -> list[PersonRecord]:
     wanted = {"emails": listed(emails)}
-    rows = await connection.execute(select(people).where(people.c.email.in_(each("emails"))), wanted)
+    rows = connection.execute(select(people).where(people.c.email.in_(each("emails"))), wanted)
     groups_of: dict[str, list[str]] = {}
     query = select(memberships).where(memberships.c.email.in_(each("emails")))
-    for email, group in (await connection.execute(query, wanted)).all():
+    for email, group in connection.execute(query, wanted):
         groups_of.setdefault(email, []).append(group)
     accounts: dict[str, dict[str, str]] = {}
     query = select(identities).where(identities.c.email.in_(each("emails")))
-    for row in (await connection.execute(query, wanted)).all():
+    for row in connection.execute(query, wanted):
         accounts.setdefault(row.email, {})[row.provider] = row.subject
     return sorted(
         (

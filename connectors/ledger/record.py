@@ -34,6 +34,10 @@ _MOST = 20_000  # items of one list
 _BIGGEST = 2**53 - 1  # beyond it, JSON readers differ
 
 
+_Where = tuple[Any, str]
+"""Where in a record: what it is in, and its name there. Written out only when something is wrong."""
+
+
 @dataclass(frozen=True, slots=True)
 class Each:
     """A list whose items are all of one shape."""
@@ -166,7 +170,7 @@ _LONGEST_SEALED = 1_000_000
 
 def shaped(kind: str, record: Mapping[str, Any]) -> dict[str, Any]:
     """The record as it may be kept, of plain JSON values; Stop names the first key or value that may not."""
-    return _table(record, SHAPES[kind], kind)
+    return _table(record, SHAPES[kind], (None, kind))
 
 
 def checked_sealed(sealed: Mapping[str, str]) -> Mapping[str, str]:
@@ -179,33 +183,37 @@ def checked_sealed(sealed: Mapping[str, str]) -> Mapping[str, str]:
     return sealed
 
 
-def _table(value: Any, shape: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _table(value: Any, shape: Mapping[str, Any], where: _Where) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise _wrong(where, "a table")
     unknown = sorted(map(str, value.keys() - shape.keys()))
     if unknown:
-        raise Stop(f"a trace record has no key {unknown[0][:60]!r} in {where}; add it to connectors/ledger/record.py")
-    return {key: _value(each, shape[key], f"{where}.{key}") for key, each in value.items()}
+        raise Stop(
+            f"a trace record has no key {unknown[0][:60]!r} in {_path(where)}; add it to connectors/ledger/record.py"
+        )
+    return {key: _value(each, shape[key], (where, key)) for key, each in value.items()}
 
 
-def _value(value: Any, shape: Any, where: str) -> Any:
+def _value(value: Any, shape: Any, where: _Where) -> Any:
+    if isinstance(shape, str) and shape != TALLY:  # first, since most values are plain
+        return None if value is None else _plain(value, shape, where)
     match shape:
         case Each(of):
-            if not isinstance(value, Sequence | Set) or isinstance(value, str | bytes) or len(value) > _MOST:
+            if not isinstance(value, list | tuple | Sequence | Set) or isinstance(value, str | bytes):
+                raise _wrong(where, "a list")
+            if len(value) > _MOST:
                 raise _wrong(where, f"a list of at most {_MOST}")
-            items = sorted(value) if isinstance(value, Set) else value
+            items = sorted(value) if isinstance(value, set | frozenset | Set) else value
             return [_value(item, of, where) for item in items]
-        case Mapping():
+        case dict():
             return _table(value, shape, where)
-        case "TALLY":
+        case _:
             if not isinstance(value, Mapping) or len(value) > _MOST:
                 raise _wrong(where, "a table of counts")
             return {_plain(key, CODE, where): _number(each, where) for key, each in value.items()}
-        case _:
-            return None if value is None else _plain(value, shape, where)
 
 
-def _plain(value: Any, shape: str, where: str) -> Any:
+def _plain(value: Any, shape: str, where: _Where) -> Any:
     match shape:
         case "FLAG":
             if isinstance(value, bool):
@@ -216,7 +224,7 @@ def _plain(value: Any, shape: str, where: str) -> Any:
         case "SCORE":
             return _score(value, where)
         case _:
-            text = _written(value)
+            text = value if type(value) is str else _written(value)
             longest = 300 if shape in (CODE, LINE) else 2_000
             allowed = _ONE_LINE if shape in (PATH, LINE) else _WORD
             if isinstance(text, str) and len(text) <= longest and allowed.fullmatch(text):
@@ -241,13 +249,13 @@ def moment(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def _number(value: Any, where: str) -> Any:
+def _number(value: Any, where: _Where) -> Any:
     if isinstance(value, Integral) and not isinstance(value, bool):
         return _plain(value, COUNT, where)
     return _score(value, where)
 
 
-def _score(value: Any, where: str) -> str:
+def _score(value: Any, where: _Where) -> str:
     """A decimal string: the canonical form of a float differs between languages, and the record is hashed."""
     if isinstance(value, Real) and not isinstance(value, bool) and isfinite(float(value)):
         value = format(Decimal(repr(round(float(value), 9))), "f")
@@ -260,7 +268,9 @@ def _score(value: Any, where: str) -> str:
     return str(value)
 
 
-def _storable(text: str, where: str) -> str:
+def _storable(text: str, where: _Where) -> str:
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -268,5 +278,10 @@ def _storable(text: str, where: str) -> str:
     return text
 
 
-def _wrong(where: str, kind: str) -> Stop:
-    return Stop(f"{where} of a trace record must be {kind}; see connectors/ledger/record.py")
+def _path(where: _Where) -> str:
+    outer, name = where
+    return name if outer is None else f"{_path(outer)}.{name}"
+
+
+def _wrong(where: _Where, kind: str) -> Stop:
+    return Stop(f"{_path(where)} of a trace record must be {kind}; see connectors/ledger/record.py")
