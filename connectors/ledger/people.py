@@ -54,7 +54,8 @@ def _standing(emails: Any) -> Any:
 
 _account = (identities.c.provider == bindparam("provider")) & (identities.c.subject == bindparam("subject"))
 _OWNER = select(identities.c.email).where(_account)
-_GROUPS = select(_closure(each("emails")))
+_closed = _closure(each("emails"))
+_GROUPS = select(_closed.c.email, _closed.c.group)
 _STANDING = _standing(each("emails"))
 _STANDING_OF = _standing(_OWNER)
 
