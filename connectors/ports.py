@@ -180,6 +180,10 @@ class PersonalData(Protocol):
         """Every span found, by start; overlaps resolved. A detector failure raises, it never returns less."""
         ...
 
+    async def all_spans(self, texts: Sequence[str]) -> Sequence[Sequence[Span]]:
+        """As `spans`, for every text of one reply at once, in order."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

@@ -574,6 +574,9 @@ class AddressFinder:
         found += [Span(*match.span(1), "PERSON", 0.9) for match in re.finditer(r"\bM(?:r|s) (\w+)", text)]
         return sorted(found, key=lambda span: span.start)
 
+    async def all_spans(self, texts: Sequence[str]) -> Sequence[Sequence[Span]]:
+        return [await self.spans(text) for text in texts]
+
 
 @dataclass(slots=True)
 class MemoryTraces:

@@ -86,7 +86,7 @@ async def _masked(
     groups: Sequence[Sequence[str]], alone: Subject | None, doors: Doors
 ) -> tuple[list[list[str]], Counter[str]]:
     texts = [text for group in groups for text in group]
-    found = [(text, await doors.personal_data.spans(text)) for text in texts]
+    found = list(zip(texts, await doors.personal_data.all_spans(texts), strict=True))
     own = (alone.person.name.partition(":")[2],) if alone else ()
     masked = mask_all(found, doors.tag(), own=own)
     rest = iter(masked)
@@ -126,7 +126,7 @@ def _notes(
         notes.append(_SUPERSEDED)
     if len(query.parts) > 1:
         asked = [part.text for part in query.parts if part.text in answer.unanswered]  # never a writer's own words
-        notes += [f"The documents you can read don't answer this part: “{part}”" for part in asked]
+        notes += [f"The documents you can read don't answer this part: “{speakable(part)}”" for part in asked]
     if untrusted(context):
         notes.append(_UNTRUSTED)
     if masked:

@@ -144,6 +144,7 @@ async def _still_readable(
 
 async def _masked(hits: Sequence[Hit], listening: Listening, doors: Doors) -> tuple[Hit, ...]:
     alone = not isinstance(listening.reach, Everyone)
-    titles = [(hit.title, await doors.personal_data.spans(hit.title)) for hit in hits]
-    masked = mask_all(titles, doors.tag(), own=(listening.asker.person.name.partition(":")[2],) if alone else ())
+    titles = [hit.title for hit in hits]
+    found = list(zip(titles, await doors.personal_data.all_spans(titles), strict=True))
+    masked = mask_all(found, doors.tag(), own=(listening.asker.person.name.partition(":")[2],) if alone else ())
     return tuple(replace(hit, title=safe_title(each.text)) for hit, each in zip(hits, masked, strict=True))

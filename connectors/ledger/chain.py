@@ -37,7 +37,7 @@ def _plain(value: Any) -> bool:
     if kind is str or kind is bool or value is None:
         return True
     if kind is int:
-        return -_LARGEST <= value <= _LARGEST
+        return bool(-_LARGEST <= value <= _LARGEST)
     if kind is list or kind is tuple:
         return all(map(_plain, value))
     if kind is dict:

@@ -82,6 +82,7 @@ ADAPTERS = (
     "connectors.identity",
     "connectors.ledger",
     "connectors.pii",
+    "connectors.pii_process",
     "connectors.injection",
     "connectors.vault",
     "connectors.trace_signer",

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import socket
-import time
 from typing import Any, NoReturn
 
 import pytest
 
-from connectors.errors import Stop, Transient
 from connectors.pii import Presidio
 from connectors.pii_rules import iban, luhn, shaped
-from connectors.ports import PersonalData
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +31,8 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "create_connection", refuse)
 
 
-async def test_it_loads_and_reads_without_a_network(no_network: None) -> None:
-    detector: PersonalData = Presidio()
-    text = "Maria Jensen, maria@jensen.example.com, +49 30 901820"
-
-    spans = await detector.spans(text)
+def test_it_loads_and_reads_without_a_network(no_network: None) -> None:
+    spans = Presidio().find("Maria Jensen, maria@jensen.example.com, +49 30 901820")
 
     assert [span.kind for span in spans] == ["PERSON", "EMAIL_ADDRESS", "PHONE_NUMBER"]
 
@@ -139,25 +132,37 @@ def test_wherever_the_cut_falls_the_address_is_found_whole(detector: Presidio) -
         assert address in [text[span.start : span.end] for span in detector.find(text)]
 
 
-async def test_a_text_that_takes_too_long_raises(detector: Presidio) -> None:
-    with pytest.raises(Transient, match="longer"):
-        await Presidio(seconds=0.001).spans("Maria Jensen works here. " * 200)
-    await asyncio.sleep(0.1)
+def test_several_texts_are_read_as_each_alone(detector: Presidio) -> None:
+    texts = [
+        "Ask Maria Jensen about it.",
+        "",
+        "call +44 20 7946 0958",
+        "Maria Jensen\nOlga, Wei and Fatima were present.",
+    ]
+
+    assert detector.find_all(texts) == [detector.find(text) for text in texts]
 
 
-async def test_a_text_without_end_raises(detector: Presidio) -> None:
-    with pytest.raises(Stop, match="too long"):
-        await detector.spans("a" * 1_000_001)
-
-
-def test_a_sentence_read_before_is_not_read_again(detector: Presidio) -> None:
+def test_a_sentence_read_before_is_not_read_again() -> None:
     text = "The form of Ethan Heppner is filed by Carlo Costino every week of the year. " * 30
-    detector.find(text)
-    before = time.process_time()
+    detector = Presidio()
+    detector.load()
+    read: list[str] = []
+    engine = detector._engine
 
-    detector.find(text)
+    class Counted:
+        def process_batch(self, texts: list[str], *args: Any, **options: Any) -> Any:
+            read.extend(texts)
+            return engine.process_batch(texts, *args, **options)
 
-    assert time.process_time() - before < 0.2
+    detector._engine = Counted()
+    first = detector.find(text)
+    before = len(read)
+
+    again = detector.find(text)
+
+    assert (again, len(read)) == (first, before)
+    assert before < 10
 
 
 @pytest.mark.parametrize(
@@ -178,13 +183,9 @@ def test_a_sentence_read_before_is_not_read_again(detector: Presidio) -> None:
         "born ",
     ],
 )
+@pytest.mark.timeout(60)  # in time that is not linear it takes hours
 def test_forms_are_found_in_time_linear_in_the_text(unit: str) -> None:
-    text = (unit * 5_000)[:5_000]
-    before = time.process_time()
-
-    list(shaped(text))
-
-    assert time.process_time() - before < 1
+    list(shaped((unit * 50_000)[:50_000]))
 
 
 def test_check_digits_are_checked() -> None:
