@@ -1,23 +1,24 @@
 """Rerank what was cleared and cut it down; what fell below the cut is kept for the trace.
 
-The reranker reads question and passage together, so it may reorder, but its order is fused with the search's own (by
-reciprocal rank) rather than put in its place: alone it helps on company questions and hurts on others. A reranker
-cannot bring back what the search did not find.
+The reranker reads question and passage together, so it may reorder, but a part of its log-odds is added to the search's
+own score rather than put in its place: alone it helps on company questions and hurts on others. A reranker cannot
+bring back what the search did not find.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log
 
 from bot.answering.gate import Opened
 from bot.answering.question import Part
 from connectors.ports import Reranker
 from connectors.records import Passage
 
-RERANKED = 16  # passages read by the reranker, over all parts of a question
-_K = 60  # of reciprocal rank fusion: Cormack, Clarke and Büttcher, SIGIR 2009
-_WEIGHT = 2.0  # of the reranker's order against the search's; measured, docs/decisions/0002
+RERANKED = 12  # passages read by the reranker, over all parts of a question
+_WEIGHT = 0.15  # of the reranker's log-odds beside the search's score; measured, docs/decisions/0002
+_TINY = 1e-5  # keeps log-odds finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +64,21 @@ async def shorten(
 async def _shorten(part: Part, opened: Sequence[Opened], reranker: Reranker, cut: Cut, budget: int) -> Shortlist:
     head = opened[:budget]
     scores = await reranker.scores(part.text, [each.passage.map(readable) for each in head]) if head else []
-    order = sorted(range(len(head)), key=lambda place: -scores[place])
-    reranked_at = {place: rank for rank, place in enumerate(order, 1)}
+    read = [*scores, *[None] * (len(opened) - len(head))]
     ranked = [
-        Ranked(
-            each,
-            scores[place] if place < len(head) else None,
-            1 / (_K + place + 1) + (_WEIGHT / (_K + reranked_at[place]) if place < len(head) else 0.0),
-            place + 1,
-        )
-        for place, each in enumerate(opened)
+        Ranked(each, relevance, _score(each, relevance), place)
+        for place, (each, relevance) in enumerate(zip(opened, read, strict=True), 1)
     ]
     ranked.sort(key=lambda each: (-each.score, each.found_at))
     kept = [each for each in ranked if each.relevance is not None and each.relevance >= cut.floor][: cut.most]
     chosen = {id(each) for each in kept}
     return Shortlist(part, tuple(kept), tuple(each for each in ranked if id(each) not in chosen))
+
+
+def _score(opened: Opened, relevance: float | None) -> float:
+    # What was not read counts as not relevant at all. It was found below all that was, so it stays below.
+    chance = min(max(relevance or 0.0, _TINY), 1 - _TINY)
+    return opened.candidate.score + _WEIGHT * log(chance / (1 - chance))
 
 
 def readable(passage: Passage) -> str:

@@ -19,7 +19,7 @@ from connectors.sentences import sentences
 from policies.clearance import Cleared
 from policies.grounding import Another, about_another, conditions, coverage, difference
 
-_MOST_READ = 32  # sentences that the reranker reads an answer
+_MOST_READ = 24  # sentences that the reranker reads an answer
 _MOST_CLAIMS = 4  # a part
 _REACH = 3  # sentences after one in which its exception may stand
 _MEANT = 0.9  # relevance of a sentence about the code that an earlier part was answered with
