@@ -6,6 +6,7 @@ delivery. The trace's begin is durable before the search, or there is no answer;
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ from bot.answering.retrieve import retrieve
 from bot.answering.shortlist import shorten
 from bot.answering.trace import Attempt
 from connectors.ports import Index
+from connectors.records import Candidate
 from policies.facts import Kind, Subject
 from policies.predicate import Narrowing
 
@@ -122,11 +124,16 @@ def ended(attempt: Attempt, question: Question, trace_id: str) -> Outcome:
 def neighbours(narrowing: Narrowing, by: Judging, index: Index) -> Neighbours:
     """How a passage's section is read on: through the index's narrowing and the same gate as everything else."""
 
-    async def read_on(opened: Opened) -> Sequence[Opened]:
+    async def beside(opened: Opened) -> Sequence[Candidate]:
         chunk = opened.candidate.id
         section = await index.section(chunk.document, chunk.version, opened.candidate.parent, narrowing)
-        beside = [each for each in section if abs(each.ordinal - opened.candidate.ordinal) == 1]
-        return (await clear_candidates(beside, by)).opened
+        return [each for each in section if abs(each.ordinal - opened.candidate.ordinal) == 1]
+
+    async def read_on(passages: Sequence[Opened]) -> Sequence[Sequence[Opened]]:
+        found = await asyncio.gather(*map(beside, passages))
+        gated = await clear_candidates(list({each.id: each for some in found for each in some}.values()), by)
+        cleared = {each.candidate.id: each for each in gated.opened}
+        return [[cleared[each.id] for each in some if each.id in cleared] for some in found]
 
     return read_on
 

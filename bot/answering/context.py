@@ -24,7 +24,8 @@ BUDGET = 6_000  # characters of evidence
 _EXPANDED = 3  # strongest passages whose sections are read on
 _SAME = 0.92  # share of words in common, both ways, from which two passages may be one
 
-Neighbours = Callable[[Opened], Awaitable[Sequence[Opened]]]
+Neighbours = Callable[[Sequence[Opened]], Awaitable[Sequence[Sequence[Opened]]]]
+"""What stands beside each of these passages and may be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +109,9 @@ def _interleaved(shortlists: Sequence[Shortlist]) -> list[_Piece]:
 async def _expanded(pieces: Sequence[_Piece], neighbours: Neighbours) -> list[_Piece]:
     present = {piece.opened.candidate.id for piece in pieces}
     result: list[_Piece] = list(pieces)
-    for piece in pieces[:_EXPANDED]:
-        for opened in await neighbours(piece.opened):
+    strongest = pieces[:_EXPANDED]
+    for piece, beside in zip(strongest, await neighbours([piece.opened for piece in strongest]), strict=True):
+        for opened in beside:
             if opened.candidate.id not in present:
                 present.add(opened.candidate.id)
                 result.append(_Piece(opened, piece.relevance, piece.parts))
