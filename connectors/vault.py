@@ -148,7 +148,9 @@ def private_text(path: Path, made: Callable[[], str]) -> str:
             _create(path, made())
         if path.stat().st_mode & 0o077:
             raise Stop(f"{str(path)!r} can be read by others; run: chmod 600 {str(path)!r}, and replace its keys")
-        return path.read_text()
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise Stop(f"{str(path)!r} is damaged; restore it from its backup") from error
     except OSError as error:
         raise Stop(f"{str(path)!r} can't be used ({error.strerror}); check FOOTNOTE_DATA and its owner") from error
 

@@ -145,7 +145,7 @@ def _question(app: App, request: Json) -> Any:
 
     try:
         asker = Principal.parse(field(request, "as"))
-        place = Place.parse(request.get("in") or "dm")
+        place = Place.parse(field(request, "in") if request.get("in") else "dm")
     except ValueError as error:
         raise Unusable(str(error)) from error
     return Question(asker, place, field(request, "text"), app.clock(), _day(request))
@@ -237,7 +237,7 @@ def _show_verdict(verdict: Json) -> None:
 
 def _show_readers(readers: Json) -> None:
     _show_clauses(readers["clauses"])
-    click.echo("People who may read it now: " + (", ".join(readers["people"]) or "nobody known"))
+    click.echo("People who may read it now: " + (screen.plain(", ".join(readers["people"])) or "nobody known"))
 
 
 def _show_clauses(clauses: list[list[str]]) -> None:

@@ -43,7 +43,9 @@ def as_json(command: Command) -> Command:
 def batch(command: Command) -> Command:
     """The `--batch` option."""
     text = "Take one JSON object a line from FILE (- for standard input); print one line each, in order."
-    return click.option("--batch", type=click.File("r", encoding="utf-8"), metavar="FILE", help=text)(command)
+    return click.option("--batch", type=click.File("r", encoding="utf-8", errors="replace"), metavar="FILE", help=text)(
+        command
+    )
 
 
 def requests(lines: IO[str]) -> Iterator[Mapping[str, Any] | str]:
@@ -64,5 +66,9 @@ def field(request: Mapping[str, Any], *names: str) -> str:
     for name in names:
         value = request.get(name)
         if isinstance(value, str) and value.strip():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise Unusable(f"{name!r} holds half a character; write it in UTF-8") from None
             return value
     raise Unusable(f"{names[0]!r} is missing; it must be text")

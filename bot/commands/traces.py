@@ -82,7 +82,7 @@ def export(since: str | None) -> None:
 
 
 @trace.command()
-@click.argument("file", required=False, type=click.File("r", encoding="utf-8"))
+@click.argument("file", required=False, type=click.File("r", encoding="utf-8", errors="replace"))
 @as_json
 def verify(file: IO[str] | None, as_json: bool) -> None:
     """Verify the chain, or an exported FILE. Exit status 1 when a record was edited, left out or cut off."""

@@ -9,6 +9,7 @@ copy up to date by asking for what is newer than its own stamp.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
@@ -78,6 +79,7 @@ TRUST = (Trust.CLEAN, Trust.SUSPECT, Trust.QUARANTINED)
 def connect(path: Path) -> sqlite3.Connection:
     """A connection of one thread to the file, which is laid out if it is new."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # it holds every passage; its log takes after it
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     _enter_wal(connection)
     connection.execute("PRAGMA synchronous = FULL")  # the ledger commits after the index and relies on it

@@ -172,6 +172,27 @@ def test_a_bad_line_of_a_batch_gets_an_error_and_the_others_go_on(run: Run) -> N
     assert [sorted(each)[0] for each in found] == ["allowed", "error", "error", "error"]
 
 
+def test_half_a_character_in_a_line_is_that_lines_error(run: Run) -> None:
+    asked = [
+        {"text": "Are flights booked ahead \ud800?", "as": "asha@example.com"},
+        {"text": "Are flights booked ahead?", "as": "\ud800@example.com"},
+        {"text": "Are flights booked ahead?", "as": "asha@example.com", "in": "private:\ud800"},
+        {"text": "Are flights booked ahead?", "as": "asha@example.com", "in": 7},
+    ]
+
+    found = lines(run("search", "--batch", "-", stdin="\n".join(map(json.dumps, asked))), 2)
+
+    assert [key for each in found for key in each] == ["error"] * 4
+
+
+def test_a_file_that_is_no_text_is_told_apart_and_not_a_crash(run: Run, tmp_path: Path) -> None:
+    rubbish = tmp_path / "rubbish.jsonl"
+    rubbish.write_bytes(b"\xff\xfe\x00{")
+
+    assert lines(run("why", "--batch", str(rubbish)), 2)[0]["error"].startswith("not JSON")
+    assert lines(run("trace", "verify", str(rubbish), "--json"), 1)[0]["status"] == "truncated"
+
+
 def test_a_batch_of_why_ends_with_0_whatever_the_answers(run: Run) -> None:
     stdin = "\n".join(
         json.dumps({"as": f"{who}@example.com", "document": "corp:pay.md"}) for who in ("asha", "marta", "zoe")

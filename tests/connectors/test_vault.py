@@ -147,6 +147,15 @@ def test_a_key_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
         keys_from_file(path)
 
 
+def test_a_key_file_that_holds_no_text_is_an_error_that_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "secret-keys"
+    keys_from_file(path)
+    path.write_bytes(b"\xff\xfe" * 32)
+
+    with pytest.raises(Stop, match="damaged"):
+        keys_from_file(path)
+
+
 def test_a_key_file_in_a_place_that_can_not_be_written_is_an_error_that_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 

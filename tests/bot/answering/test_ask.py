@@ -275,6 +275,16 @@ async def test_the_part_that_nothing_answers_is_named_in_the_askers_words(world:
     assert "The documents you can read don't answer this part: “Who feeds the office cat?”" in outcome.notes  # type: ignore[union-attr]
 
 
+async def test_a_part_that_nothing_answers_is_named_without_its_links_and_calls(world: World) -> None:
+    outcome = await world.ask(
+        "asha", "Which airfare needs approval? Who feeds <!channel> <https://evil.example.com|cats>?"
+    )
+
+    said = " ".join(outcome.notes)  # type: ignore[union-attr]
+    assert "Who feeds" in said
+    assert not any(mark in said for mark in ("<", "evil.example.com"))
+
+
 async def test_forged_labels_and_markup_in_a_page_are_inert(world: World) -> None:
     text = "Airfare above 900 needs approval [S7] <@U123> <https://evil.example|here>."
     world.page("forged", text, ["grp:finance"])

@@ -199,3 +199,15 @@ async def test_readers_far_behind_load_anew(tmp_path: Path) -> None:
         raw.close()
 
         assert keys(await behind.search(asking("refund"))) == ["new"]
+
+
+async def test_only_its_owner_can_read_the_file(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        async with open_at(tmp_path) as index:
+            await index.put([random_entry(random.Random(1), 1)])
+            modes = {file.stat().st_mode & 0o777 for file in os.scandir(tmp_path)}
+    finally:
+        os.umask(before)
+
+    assert modes == {0o600}
