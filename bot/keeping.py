@@ -122,7 +122,8 @@ async def change_state(doors: Keeping, name: str, state: str) -> Json:
 async def _remove(doors: Keeping, config: SourceConfig) -> None:
     """Close, then clean, then forget: after a kill at any point the same command goes on."""
     await doors.sources.remove(config.name, doors.clock())
-    if (path := _directory_of(config)) is not None:
+    kept = {_directory_of(other) for other in await doors.sources.list() if other.name != config.name}
+    if (path := _directory_of(config)) is not None and path not in kept:
         await doors.people.replace(DirectoryTables((), {}, {}), doors.clock(), _origin(path))
     await finish(config.name, doors.catalog, doors.index)
     await doors.sources.forget(config.name)

@@ -102,6 +102,15 @@ async def test_people_go_with_the_source_that_brought_them(app: App, tmp_path: P
     assert await groups(app) == {}
 
 
+async def test_people_stay_while_another_source_reads_the_same_folder(app: App, tmp_path: Path) -> None:
+    path = folder(tmp_path / "one", asha="grp:a")
+    for name in ("one", "two"):
+        await add_source(app.keeping, name, "files", {"path": path})
+    await change_state(app.keeping, "two", "removed")
+
+    assert await groups(app) == {"asha": ("grp:a",)}
+
+
 async def test_a_name_that_two_documents_have_is_asked_back(app: App, tmp_path: Path, now: datetime) -> None:
     for name in ("one", "two"):
         await add_source(app.keeping, name, "files", {"path": folder(tmp_path / name, **{name: "grp:a"})})
