@@ -301,7 +301,8 @@ class Catalog(Protocol):
         ...
 
     async def skip(self, document: SourceDocument | DocumentId, reason: str, now: datetime) -> None:
-        """Record why a document can't be used; what was published of it is hidden."""
+        """Record why a document can't be used; what was published of it is hidden. One that is only named is otherwise
+        remembered as it was: nobody knows that its text changed."""
         ...
 
     async def seen(self, run: str, documents: Sequence[DocumentId]) -> None:

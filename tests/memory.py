@@ -403,9 +403,9 @@ class MemoryLedger:
     async def skip(self, document: SourceDocument | DocumentId, reason: str, now: datetime) -> None:
         name = document if isinstance(document, DocumentId) else document.id
         row = self.documents.setdefault(name, _Document())
-        row.life, row.problem, row.revision, row.facts_digest = Life.HIDDEN, reason, "", ""
+        row.life, row.problem = Life.HIDDEN, reason
         if isinstance(document, SourceDocument):
-            row.version, row.revision = document.version, document.revision
+            row.version, row.revision, row.facts_digest = document.version, document.revision, ""
             scope = await self.scope_of(name.source, document.scope_root)
             row.scope, row.scope_root, row.ancestors = scope, document.scope_root, document.ancestors
 

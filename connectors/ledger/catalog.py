@@ -214,8 +214,9 @@ class SqlCatalog:
         """Record why a document can't be used; what was published of it is hidden."""
         described = document if isinstance(document, SourceDocument) else None
         name = document.id if isinstance(document, SourceDocument) else document
-        change: dict[str, Any] = {"life": Life.HIDDEN.value, "problem": reason, "facts_digest": ""}
-        change |= {"version": described.version, "revision": described.revision} if described else {"revision": ""}
+        change: dict[str, Any] = {"life": Life.HIDDEN.value, "problem": reason}
+        if described is not None:
+            change |= {"version": described.version, "revision": described.revision, "facts_digest": ""}
         async with self._door.write() as connection:
             run = await self._runs.fence(connection, name.source)
             number = await _ensure(connection, name, run)

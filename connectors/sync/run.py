@@ -164,7 +164,8 @@ class _Line:
             moved = await self._move(known, document.scope_root, document.ancestors)
             self.unchanged += not moved
             return
-        if known and document.effective_from is not None and await self._opens(known, document):
+        dated = document.effective_from is not None and not _remembered(known, document)
+        if known and dated and await self._opens(known, document):
             # Older wordings stay for questions about their time, and must not be opened with the new one.
             reason = "its text and its readers changed; the new text is being written"
             await bury(document.id, reason, self.now(), self.doors.catalog, self.doors.index)
@@ -178,9 +179,8 @@ class _Line:
             await self._write_next()
 
     def _is_new(self, known: Known, document: SourceDocument) -> bool:
-        told = (document.version, document.revision, facts_digest(document))
         lost = self.held is not None and document.id not in self.held
-        return lost or known.problem is not None or told != (known.version, known.revision, known.facts_digest)
+        return lost or known.problem is not None or not _remembered(known, document)
 
     async def _write_next(self) -> None:
         document, task = self.preparing.popleft()
@@ -347,6 +347,12 @@ class _Line:
 
 def _active(rules: ScopeRules | None) -> Access:
     return NOBODY if rules is None or rules.state is not ScopeState.ACTIVE else rules.access
+
+
+def _remembered(known: Known | None, document: SourceDocument) -> bool:
+    """Whether the document says what the ledger last took from it."""
+    told = (document.version, document.revision, facts_digest(document))
+    return known is not None and told == (known.version, known.revision, known.facts_digest)
 
 
 def _both(old: Access, new: Access) -> Access:

@@ -200,6 +200,26 @@ async def test_a_version_kept_for_its_time_is_not_opened_with_the_new_one(tree: 
     assert {"hr/p.md": {"Sums are not told."}} == await tree.texts("grp:staff") == await tree.texts("grp:hr")
 
 
+async def test_a_version_kept_for_its_time_outlives_rules_that_could_not_be_read_for_a_while(tree: Tree) -> None:
+    tree.write("p.md", "Thirty days.")
+    tree.share("p.md", "grp:staff", more='version = "v2"\neffective_from = 2025-01-01')
+    await tree.sync()
+    tree.write("p.md", "Sixty days.")
+    tree.share("p.md", "grp:staff", more='version = "v3"\neffective_from = 2026-01-01')
+    await tree.sync()
+    good = (tree.folder / "access.toml").read_text()
+    tree.write("access.toml", good + "readers = [")
+    await tree.sync()
+    closed = await tree.texts("grp:staff")
+    tree.write("access.toml", good)
+
+    report = await tree.sync()
+
+    assert closed == {}
+    assert report.embedded == 0
+    assert {"p.md": {"Thirty days.", "Sixty days."}} == await tree.texts("grp:staff")
+
+
 async def test_a_draft_is_not_admitted_and_a_document_that_becomes_one_is_hidden(tree: Tree) -> None:
     tree.write("p.md", "Thirty days.")
     tree.share("p.md", "grp:staff")
