@@ -139,7 +139,8 @@ async def test_neither_counts_nor_titles_of_hidden_pages_are_told(question: str)
 
 CALLS = [
     "directory.subject", "directory.members", "facts.satisfied", "facts.resources", "facts.digests", "index.search",
-    "index.section", "embedder.question", "reranker.scores", "writer.write", "personal_data.all_spans", "detector.trust",
+    "index.section", "embedder.question", "reranker.scores", "writer.write", "personal_data.all_spans",
+    "detector.trust",
 ]  # fmt: skip
 ERRORS = [Transient(SECRET), Stop(SECRET), ValueError(SECRET), KeyError(SECRET), AssertionError(SECRET)]
 
