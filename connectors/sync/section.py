@@ -16,7 +16,7 @@ HeadingPath = tuple[str, ...]
 
 _LONGEST_SLUG = 60
 _WORDED = re.compile(
-    r"(?:section|sec\.?|article|art\.?|chapter|clause|part|appendix|annex|schedule|§+)\s*"
+    r"(?:(?:section|sec|article|art|chapter|clause|part|appendix|annex|schedule)(?:\.\s*|\s+|(?=\d))|§+\s*)"
     r"((?:[A-Z]\.)?\d{1,4}(?:\.\d{1,4})*[a-z]?|[A-Z](?:\.\d{1,4})*|[IVXL]{1,6})(?=[\s.:)\-–—]|$)",
     re.IGNORECASE,
 )
