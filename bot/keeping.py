@@ -168,7 +168,10 @@ def _state(status: SourceStatus, now: datetime) -> Json:
 
 async def import_directory(doors: Keeping, path: Path) -> Imported:
     """Load a directory file because somebody asked for it: whom it lists is taken over from other files."""
-    tables = doors.read_directory(path)
+    try:
+        tables = doors.read_directory(path)
+    except Stop as error:
+        raise Unusable(str(error)) from error
     origin = _origin(path)
     await doors.owners.adopt(_names(tables), origin)
     return await doors.people.replace(tables, doors.clock(), origin)

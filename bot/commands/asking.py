@@ -82,8 +82,8 @@ def search(
 def why(person: str | None, document: str | None, day: str | None, as_json: bool, batch: IO[str] | None) -> None:
     """Tell whether PERSON may read DOCUMENT now, and which clause or check decides it.
 
-    DOCUMENT is source:key, or a key, path or title that only one document has. Exit status 1 when the answer is no. A
-    batch line is {"as": …, "document": …}.
+    DOCUMENT is source:key, or a key or the end of one, such as a file's name, that only one document has. Exit status 1
+    when the answer is no. A batch line is {"as": …, "document": …}.
     """
     if batch is not None:
         _batch(_why, batch, {"on": day})
@@ -237,7 +237,8 @@ def _show_verdict(verdict: Json) -> None:
 
 def _show_readers(readers: Json) -> None:
     _show_clauses(readers["clauses"])
-    click.echo("People who may read it now: " + (screen.plain(", ".join(readers["people"])) or "nobody known"))
+    because = f"nobody, because {readers['reason']}" if readers["reason"] else "nobody known"
+    click.echo(screen.plain("People who may read it now: " + (", ".join(readers["people"]) or because)))
 
 
 def _show_clauses(clauses: list[list[str]]) -> None:

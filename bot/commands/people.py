@@ -81,6 +81,9 @@ def link(email: str, account: str, as_json: bool) -> None:
         provider, _, subject = account.rpartition(":")
         if ":" not in provider or not subject:
             raise Unusable(f"{account!r} is not an account; write it as provider:instance:id, such as slack:TEAM:USER")
+        holder = await app.people.of_identity(provider, subject)
+        if holder is not None and holder.email != record.email:
+            raise Unusable(f"{account!r} is bound to {holder.email}; unlink it there first")
         await app.people.link(record.email, provider, subject, app.clock())
         return _written(await _known(app, record.email))
 

@@ -27,7 +27,10 @@ def sync(source: str | None, full: bool, as_json: bool) -> None:
 
         complete = True
         with screen.progress("Syncing") as tell:
-            for name in [source] if source else await app.keeping.active():
+            names = [source] if source else await app.keeping.active()
+            if not names:
+                click.echo("No active source to sync; `footnote source list` names all there are.", err=True)
+            for name in names:
                 try:
                     report = await sync_named(app.keeping, name, full=full, tell=tell)
                 except DoorError as error:  # the other sources are not to wait for this one

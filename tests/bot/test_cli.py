@@ -243,6 +243,10 @@ def test_who_names_the_principals_and_the_people(run: Run) -> None:
     assert readers["people"] == ["asha@example.com", "marta@example.com"]
 
 
+def test_who_says_why_it_is_nobody(run: Run) -> None:
+    assert "nobody, because no source has a document 'misspelt.md'" in run("who", "misspelt.md").stdout
+
+
 def test_a_document_that_could_be_several_is_asked_back(run: Run) -> None:
     assert one(run("who", "travel.md", "--json"))["document"] == "corp:travel.md"
 
@@ -294,6 +298,17 @@ def test_people_come_with_the_folder_and_are_linked_and_unlinked(run: Run) -> No
     assert run("person", "unlink", "asha@example.com", "slack:T1").exit_code == 1
     assert run("person", "link", "zoe@example.com", "slack:T1:U2").exit_code == 2
     assert run("person", "link", "asha@example.com", "U2").exit_code == 2
+    run("person", "link", "asha@example.com", "slack:T1:U1")
+    assert run("person", "link", "marta@example.com", "slack:T1:U1").exit_code == 2
+    assert "asha@example.com" in run("person", "link", "marta@example.com", "slack:T1:U1").stderr
+    run("person", "unlink", "asha@example.com", "slack:T1:U1")
+
+
+def test_a_directory_file_that_is_named_and_no_good_is_wrong_usage(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "people.toml").write_text("[people\n")
+
+    assert run("person", "import", str(tmp_path / "people.toml")).exit_code == 2
+    assert len(lines(run("person", "list", "--json"))) == 3
 
 
 def test_somebody_who_left_a_group_is_out_with_the_next_sync(tmp_path: Path) -> None:
@@ -328,6 +343,7 @@ def test_a_paused_source_is_not_synced(tmp_path: Path) -> None:
 
     assert one(run("source", "pause", "corp", "--json"))["state"] == "paused"
     assert lines(run("sync", "--json")) == []
+    assert "No active source" in run("sync").stderr
     assert run("sync", "corp").exit_code == 2
     assert one(run("source", "resume", "corp", "--json"))["state"] == "active"
     assert len(lines(run("sync", "--json"))) == 1
