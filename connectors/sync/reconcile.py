@@ -19,7 +19,7 @@ async def finish(source: str, catalog: Catalog, index: Index) -> None:
 
 
 async def prune(run: Run, seen: int, now: datetime, catalog: Catalog, index: Index) -> tuple[int, str | None]:
-    """After a complete walk: bury what it did not see; returns how many, and what an admin should look into.
+    """After a complete walk: bury what it did not see; returns how many were once read, and what to look into.
 
     Too many at once may be a lost mount or a lost right of our own account: they are hidden, which is as safe and is
     undone by seeing them again.
@@ -34,6 +34,9 @@ async def prune(run: Run, seen: int, now: datetime, catalog: Catalog, index: Ind
             f"{len(lost)} of {seen + len(lost)} documents vanished at once and are hidden, not deleted; "
             "check the source and its account, or remove the source"
         )
+    gone = 0
     for document in lost:
+        known = await catalog.known(document)
+        gone += known is None or known.version != ""  # not what was never read, such as an access.toml with a fault
         await bury(document, "not found in a complete walk", now, catalog, index)
-    return len(lost), None
+    return gone, None
