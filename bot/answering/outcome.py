@@ -37,6 +37,7 @@ class Citation:
     quote: str
     supported: bool
     effective_from: date | None = None
+    effective_to: date | None = None
     superseded: bool = False
 
     def to_json(self) -> dict[str, Any]:

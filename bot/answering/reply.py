@@ -69,6 +69,7 @@ async def compose(answer: Answer, context: Context, query: Query, alone: Subject
             speakable(quote).strip(),
             supported=True,
             effective_from=passage.effective_from,
+            effective_to=passage.effective_to,
             superseded=passage.superseded,
         )
         for source, passage, quote, title in zip(sources, passages, quotes, titles, strict=True)
@@ -120,7 +121,7 @@ def _notes(
 ) -> tuple[str, ...]:
     moment = query.wants.moment
     notes: list[str] = []
-    if moment.dated and any(citation.effective_from for citation in citations):
+    if moment.dated and any(citation.effective_from or citation.effective_to for citation in citations):
         notes.append(f"This is the wording in force on {moment.on.isoformat()}.")
     if any(citation.superseded for citation in citations):
         notes.append(_SUPERSEDED)

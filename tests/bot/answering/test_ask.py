@@ -325,6 +325,15 @@ async def test_a_dated_question_is_answered_from_the_wording_of_that_day(world: 
     assert "This is the wording in force on 2029-05-01." in then.notes  # type: ignore[union-attr]
 
 
+async def test_a_wording_of_which_only_the_last_day_is_known_is_dated_too(world: World) -> None:
+    world.page("old", "The taxi limit is 30.", ["grp:finance"], ends=date(2028, 12, 31))
+    await world.sync()
+
+    then = await world.ask("asha", "What is the taxi limit?", on=date(2028, 2, 1))
+
+    assert then.notes == ("This is the wording in force on 2028-02-01.",)  # type: ignore[union-attr]
+
+
 async def test_a_superseded_wording_answers_only_for_its_day_and_says_so(world: World) -> None:
     world.page("old", "The taxi limit is 30.", ["grp:finance"], starts=date(2028, 1, 1), status="superseded")
     await world.sync()
