@@ -86,8 +86,8 @@ async def open_app(
         models = _Models(settings)
         stack.push_async_callback(models.close)
         if warm:
+            await models.begin()  # they load while the rest is imported and opened
             stack.push_async_callback(_settled, asyncio.create_task(models.load()))
-            await asyncio.sleep(0)  # the threads begin now, and load while the rest is imported and opened
         yield await _open(stack, settings, models, clock, metrics)
 
 
@@ -229,6 +229,10 @@ class _Models:
         self.reranker = LocalReranker()
         self.writer: Writer = ExtractiveWriter(self.reranker, Thresholds(ANSWERS, SUPPORTS))
         self.personal_data = PersonalDataProcess()
+
+    async def begin(self) -> None:
+        """Start the process that takes longest to load. Imports hold the event loop, not another process."""
+        await self.personal_data.begin()
 
     async def load(self) -> None:
         """Load everything that an answer needs, side by side."""

@@ -11,7 +11,7 @@ import contextlib
 import json
 import struct
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,17 +41,13 @@ class PersonalDataProcess:
         self._child: asyncio.subprocess.Process | None = None
         self._ready = False
 
+    async def begin(self) -> None:
+        """Start the process and don't wait for it. Raises DoorError."""
+        await self._first(self._started())
+
     async def load(self) -> None:
         """Start the process and wait until its model is loaded. Raises DoorError."""
-        async with self._turn:
-            try:
-                await self._loaded()
-            except (EOFError, OSError, ValueError) as error:
-                await self._end()
-                raise Stop(_FAILED) from error
-            except BaseException:  # whoever waited gave up: nobody knows how far the conversation got
-                await self._end()
-                raise
+        await self._first(self._loaded())
 
     async def spans(self, text: str) -> Sequence[Span]:
         """Every span by start, overlaps resolved; raises DoorError."""
@@ -76,6 +72,17 @@ class PersonalDataProcess:
         await self._end()
 
     # ------------------------------------------------------------ inside
+
+    async def _first(self, step: Awaitable[object]) -> None:
+        async with self._turn:
+            try:
+                await step
+            except (EOFError, OSError, ValueError) as error:
+                await self._end()
+                raise Stop(_FAILED) from error
+            except BaseException:  # whoever waited gave up: nobody knows how far the conversation got
+                await self._end()
+                raise
 
     async def _twice(self, texts: Sequence[str]) -> Sequence[Sequence[Span]]:
         try:
@@ -106,7 +113,7 @@ class PersonalDataProcess:
             raise
         return found
 
-    async def _loaded(self) -> asyncio.subprocess.Process:
+    async def _started(self) -> asyncio.subprocess.Process:
         if self._child is None:
             # It sees none of our environment: no secrets, and no settings that turn things on.
             environment = {"PYTHONPATH": str(_ROOT), "PYTHONUTF8": "1", "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1"}
@@ -122,13 +129,17 @@ class PersonalDataProcess:
                 limit=1 << 20,
             )
             await _send(self._child, self._settings)
+        return self._child
+
+    async def _loaded(self) -> asyncio.subprocess.Process:
+        child = await self._started()
         if not self._ready:
             async with asyncio.timeout(_SECONDS_TO_LOAD):
-                told = await _message(self._child)
+                told = await _message(child)
             if told.get("ready") is not True:
                 raise Stop(str(told.get("problem", _FAILED)))
             self._ready = True
-        return self._child
+        return child
 
     async def _end(self) -> None:
         child, self._child, self._ready = self._child, None, False
