@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 
 _LONGEST_TEXT = 200_000  # characters read
@@ -89,7 +90,12 @@ def _codes(text: str) -> Iterator[str]:
         before, before_end, at_heading = word, match.end(), False
 
 
-def _of_word(word: str, before: str) -> Iterator[str]:
+@lru_cache(maxsize=16_384)
+def _of_word(word: str, before: str) -> tuple[str, ...]:
+    return tuple(_read(word, before))
+
+
+def _read(word: str, before: str) -> Iterator[str]:
     low = word.lower()
     if _is_code(word, low):
         yield low

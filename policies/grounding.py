@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 ENOUGH = 0.6  # share of a claim's content words that its sentence must hold
 _WORD = re.compile(r"[^\W_]+(?:['’\-.][^\W_]+)*")
@@ -233,6 +234,7 @@ def _content(text: str) -> frozenset[str]:
     return frozenset(_stem(word) for word in _words(text) if word not in _STOP)
 
 
+@lru_cache(maxsize=16_384)
 def _stem(word: str) -> str:
     # Enough for plurals and common endings; both sides go through it, so a wrong stem is wrong alike.
     for ending in _ENDINGS:

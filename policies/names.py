@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NewType
 from urllib.parse import quote, unquote
 from uuid import UUID, uuid5
@@ -18,6 +19,7 @@ ScopeId = NewType("ScopeId", int)
 _SPINE = UUID("6f1e7b52-3c64-5d3e-9a55-0f6f3a3d7c11")
 
 
+@lru_cache(maxsize=16_384)
 def _quoted(part: str) -> str:
     # "/" and the unreserved characters stay readable; ":", "@", "#" and "%" are what the written form is cut at.
     # Lone surrogates pass: a file system hands them out for names that are not UTF-8.

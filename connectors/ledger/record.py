@@ -258,7 +258,7 @@ def _number(value: Any, where: _Where) -> Any:
 def _score(value: Any, where: _Where) -> str:
     """A decimal string: the canonical form of a float differs between languages, and the record is hashed."""
     if isinstance(value, Real) and not isinstance(value, bool) and isfinite(float(value)):
-        value = format(Decimal(repr(round(float(value), 9))), "f")
+        return format(Decimal(repr(round(float(value), 9))), "f")
     try:
         number = Decimal(value) if isinstance(value, str) and len(value) <= 40 else Decimal("nan")
     except InvalidOperation:
