@@ -506,10 +506,6 @@ class People(Protocol):
         """Take a binding off; returns whether there was one."""
         ...
 
-    async def groups_of(self, emails: Sequence[str]) -> Mapping[str, frozenset[str]]:
-        """Every group of these people: those they are listed in and, transitively, those that include one of them."""
-        ...
-
     async def standing(self, emails: Sequence[str]) -> Sequence[Standing]:
         """These people with all their groups, read at once, as far as they are known; by address."""
         ...

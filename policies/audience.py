@@ -7,14 +7,12 @@ depend on the place and its members, never on what was found or hidden.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
 
-from policies.decision import Decision
-from policies.facts import Kind, Moment, Resource, Subject
+from policies.facts import Kind, Subject
 from policies.names import Principal, ScopeId
 
 
@@ -92,15 +90,6 @@ class Everyone:
 Reach = AskerAlone | Everyone
 
 
-@dataclass(frozen=True, slots=True)
-class Audience:
-    """Who sees a reply, and why."""
-
-    place: Place
-    visible_to: Literal["asker", "everyone"]
-    reason: Reason
-
-
 def reach(
     place: Place, asker: Subject, members: Sequence[Subject | None] | None, rules: AudienceRules, now: datetime
 ) -> Reach:
@@ -148,24 +137,3 @@ def audience_scopes(satisfied: Iterable[frozenset[ScopeId]]) -> frozenset[ScopeI
     for scopes in satisfied:
         common = scopes if common is None else common & scopes
     return common or frozenset()
-
-
-def may_all_read(
-    place: Place,
-    reached: Reach,
-    resources: Sequence[Resource],
-    moment: Moment,
-    decide: Callable[[Subject, Resource, Moment], Decision],
-) -> Audience:
-    """Who may see a reply that rests on `resources`, on facts read just before it is posted.
-
-    A reply that rests on nothing is not for everyone: it says as much as one that rests on hidden text.
-    """
-    if isinstance(reached, AskerAlone):
-        return Audience(place, "asker", reached.reason)
-    rests_on_something = bool(reached.readers) and bool(resources)
-    if rests_on_something and all(
-        decide(reader, resource, moment) for resource in resources for reader in reached.readers
-    ):
-        return Audience(place, "everyone", Reason.EVERYONE)
-    return Audience(place, "asker", Reason.PRIVATELY)

@@ -540,9 +540,6 @@ class MemoryPeople:
     async def of_identity(self, provider: str, subject: str) -> PersonRecord | None:
         return next((each for each in self.people.values() if each.identities.get(provider) == subject), None)
 
-    async def groups_of(self, emails: Sequence[str]) -> Mapping[str, frozenset[str]]:
-        return {email: self._closure(self.people[email].groups) for email in emails if email in self.people}
-
     async def standing(self, emails: Sequence[str]) -> Sequence[Standing]:
         return [self._standing(record) for record in await self.records(emails)]
 

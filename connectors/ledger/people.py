@@ -55,7 +55,6 @@ def _standing(emails: Any) -> Any:
 _account = (identities.c.provider == bindparam("provider")) & (identities.c.subject == bindparam("subject"))
 _OWNER = select(identities.c.email).where(_account)
 _closed = _closure(each("emails"))
-_GROUPS = select(_closed.c.email, _closed.c.group)
 _STANDING = _standing(each("emails"))
 _STANDING_OF = _standing(_OWNER)
 
@@ -125,15 +124,6 @@ class SqlPeople:
         at = (identities.c.email == folded(email)) & (identities.c.provider == provider)
         async with self._door.write() as connection:
             return bool((await connection.execute(delete(identities).where(at))).rowcount)
-
-    async def groups_of(self, emails: Sequence[str]) -> Mapping[str, frozenset[str]]:
-        """Every group of these people, transitively; one statement."""
-        wanted = [folded(email) for email in emails]
-        found: dict[str, set[str]] = {email: set() for email in wanted}
-        rows = await self._door.look(lambda connection: connection.execute(_GROUPS, {"emails": listed(wanted)}).all())
-        for email, group in rows:
-            found[email].add(group)
-        return {email: frozenset(names) for email, names in found.items()}
 
     async def standing(self, emails: Sequence[str]) -> Sequence[Standing]:
         """These people with all their groups, as far as they are known; one statement."""

@@ -8,20 +8,17 @@ import pytest
 
 from policies.audience import (
     AskerAlone,
-    Audience,
     AudienceRules,
     Everyone,
     Place,
     PlaceKind,
     Reason,
     audience_scopes,
-    may_all_read,
     reach,
 )
-from policies.decision import Decision, Refused
-from policies.facts import Kind, Moment, Resource, Subject
+from policies.facts import Kind, Subject
 from policies.names import Principal, ScopeId
-from tests.policies.given import FINANCE, NOW, STAFF, moment, policy, resource, scope, subject
+from tests.policies.given import FINANCE, NOW, STAFF, subject
 
 RULES = AudienceRules(frozenset([STAFF]), largest=3)
 ASHA = subject(FINANCE, STAFF)
@@ -117,59 +114,6 @@ def test_an_asker_who_is_not_active_reaches_nobody_else() -> None:
 )
 def test_the_scopes_of_an_audience_are_those_of_every_reader(each: list[set[int]], common: set[int]) -> None:
     assert audience_scopes(frozenset(map(ScopeId, scopes)) for scopes in each) == common
-
-
-OPEN = resource(scope=scope(access=scope().access.any_of(STAFF)))
-PAY = resource()
-
-
-def judged(reached: AskerAlone | Everyone, *resources: Resource, place: Place = PRIVATE) -> Audience:
-    return may_all_read(place, reached, resources, moment(), policy().decide)
-
-
-def test_what_all_readers_may_read_is_for_everyone() -> None:
-    assert judged(Everyone((ASHA, BEN)), OPEN) == Audience(PRIVATE, "everyone", Reason.EVERYONE)
-
-
-@pytest.mark.parametrize(
-    ("readers", "resources"),
-    [
-        ((ASHA, BEN), (PAY,)),
-        ((ASHA, BEN), (OPEN, PAY)),
-        ((ASHA, BEN), (PAY, OPEN)),
-        ((ASHA, GUS), (OPEN,)),
-        ((ASHA, BEN), (resource(scope=OPEN.scope, current=False),)),
-        ((ASHA, BEN), ()),
-        ((), (OPEN,)),
-    ],
-)
-def test_anything_else_is_for_the_asker_in_words_that_do_not_tell_which(
-    readers: tuple[Subject, ...], resources: tuple[Resource, ...]
-) -> None:
-    assert judged(Everyone(readers), *resources) == Audience(PRIVATE, "asker", Reason.PRIVATELY)
-
-
-def test_no_verdict_widens_a_reply_for_the_asker_alone() -> None:
-    assert judged(AskerAlone(Reason.DIRECT), OPEN) == Audience(PRIVATE, "asker", Reason.DIRECT)
-
-
-def test_a_document_of_some_groups_is_not_said_in_public() -> None:
-    reached = reach(PUBLIC, ASHA, None, RULES, NOW)
-
-    assert judged(reached, OPEN, place=PUBLIC).visible_to == "everyone"
-    assert judged(reached, PAY, place=PUBLIC).visible_to == "asker"
-
-
-def test_nobody_is_asked_about_more_once_one_reader_may_not() -> None:
-    asked: list[Subject] = []
-
-    def refuse(reader: Subject, document: Resource, at: Moment) -> Decision:
-        asked.append(reader)
-        return Refused("test", "no", "p")
-
-    may_all_read(PRIVATE, Everyone((ASHA, BEN)), (OPEN, PAY), moment(), refuse)
-
-    assert asked == [ASHA]
 
 
 def test_reasons_name_nobody_and_count_nothing() -> None:
