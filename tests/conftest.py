@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from ipaddress import ip_address
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.servers import Postgres
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -43,3 +48,28 @@ for _name in [name for name in os.environ if name.startswith("FOOTNOTE_")]:
 def now() -> datetime:
     """The time at which tests happen; nothing under test reads a clock."""
     return NOW
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Postgres]:
+    """A PostgreSQL server, the same for all workers of a run; started when the first test asks for it."""
+    from tests.servers import shared_postgres
+
+    own = tmp_path_factory.getbasetemp()
+    with shared_postgres(own if worker_id == "master" else own.parent) as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres: Postgres) -> Iterator[str]:
+    """The address of a ledger on PostgreSQL, empty and with its schema."""
+    with postgres.database("ledger") as name:
+        yield postgres.url(name)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty ledger, on one database and on the other."""
+    if request.param == "postgresql":
+        return str(request.getfixturevalue("postgres_url"))
+    return f"sqlite+aiosqlite:///{tmp_path / 'ledger.sqlite'}"
