@@ -38,6 +38,26 @@ bench: $(READY)
 docs: $(READY)
 	$(BIN)/python -m bot.documenting
 
+## services: install every server that tests can run against and that pip does not bring
+.PHONY: services
+services: $(BIN)/python
+	$(BIN)/python -m scripts.weaviate install
+
+## weaviate: install and start a Weaviate on this machine; prints the settings that use it
+.PHONY: weaviate
+weaviate: $(BIN)/python
+	@$(BIN)/python -m scripts.weaviate start
+
+## weaviate-cluster: the same with three nodes
+.PHONY: weaviate-cluster
+weaviate-cluster: $(BIN)/python
+	@$(BIN)/python -m scripts.weaviate cluster
+
+## weaviate-stop: stop what those two started; the data stays
+.PHONY: weaviate-stop
+weaviate-stop: $(BIN)/python
+	@$(BIN)/python -m scripts.weaviate stop
+
 ## setup: only create .venv and install what the rest needs
 .PHONY: setup
 setup: $(READY)
