@@ -27,7 +27,7 @@ from connectors.records import (
 from policies.access import Access
 from policies.clearance import Cleared
 from policies.facts import Resource, Scope, Subject, Trust
-from policies.names import ChunkId, DocumentId, Principal, ScopeId
+from policies.names import ChunkId, ContainerId, DocumentId, Principal, ScopeId
 from policies.predicate import Narrowing
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ class Stored:
     scope: ScopeId
     digest: str
     trust: Trust
+    containers: tuple[ContainerId, ...] = ()  # of the scope
 
 
 class Index(Protocol):
@@ -111,8 +112,11 @@ class Index(Protocol):
         """Remove every entry of the document whose version is not in `keep`; returns how many went."""
         ...
 
-    async def repoint(self, document: DocumentId, scope: ScopeId, ancestors: tuple[str, ...]) -> None:
-        """The document's entries now stand under another scope; nothing else of them changes."""
+    async def repoint(
+        self, document: DocumentId, scope: ScopeId, ancestors: tuple[str, ...], containers: tuple[ContainerId, ...]
+    ) -> None:
+        """The document's entries now stand under another scope, with that one's containers; nothing else of them
+        changes."""
         ...
 
     async def vectors(self, digests: Sequence[str]) -> Mapping[str, Matrix]:
@@ -272,6 +276,10 @@ class Catalog(Protocol):
 
     async def scope_of(self, source: str, root: str) -> ScopeId | None:
         """The id of a scope by its root."""
+        ...
+
+    async def containers_of(self, scope: ScopeId) -> tuple[ContainerId, ...]:
+        """What a scope stands in, outermost first and its source at the head; settled when it was first stated."""
         ...
 
     async def rules_of(self, source: str, root: str) -> ScopeRules | None:

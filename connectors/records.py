@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from policies.access import Access
 from policies.clearance import Cleared, Sealed
 from policies.facts import ScopeState, Subject, Trust
-from policies.names import ChunkId, DocumentId, ScopeId
+from policies.names import ChunkId, ContainerId, DocumentId, ScopeId
 from policies.predicate import Narrowing
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class ScopeRules:
     state: ScopeState
     verified_at: datetime
     lease: timedelta
+    containers: tuple[str, ...] = ()  # the source's ids of what this scope stands in, outermost first: site, library
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +208,7 @@ class Entry:
     scope: ScopeId
     ancestors: tuple[str, ...]
     trust: Trust
+    containers: tuple[ContainerId, ...] = ()  # of the scope, as the ledger settled them: equal for equal scopes
 
 
 # ---------------------------------------------------------------- out: from a question to a draft
@@ -292,6 +294,8 @@ class Draft:
     unanswered: tuple[str, ...] = ()  # parts of the question that the evidence does not answer
     model: str = ""
     usage: Mapping[str, int] = field(default_factory=dict)
+    finish: str = ""  # why a model stopped writing, in its vendor's word
+    request: str = ""  # the vendor's id of the request
 
 
 @dataclass(frozen=True, slots=True)

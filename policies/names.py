@@ -16,6 +16,10 @@ from uuid import UUID, uuid5
 ScopeId = NewType("ScopeId", int)
 """The ledger's number for one set of read rules; the only thing about access that an index stores."""
 
+ContainerId = NewType("ContainerId", int)
+"""The ledger's number for what contains scopes: a source, a site, a space, a folder. A scope's containers are settled
+when it is first seen and never change, so that an index may keep them."""
+
 _SPINE = UUID("6f1e7b52-3c64-5d3e-9a55-0f6f3a3d7c11")
 
 

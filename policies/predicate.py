@@ -6,13 +6,13 @@ somebody's scopes cannot be written down. Adapters translate these values; `matc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
 from policies.facts import Trust
-from policies.names import ScopeId
+from policies.names import ContainerId, ScopeId
 
 Field = Literal["scope", "effective_from", "effective_to", "superseded", "trust"]
 """What an index stores beside each chunk for filtering. All are integers: dates as proleptic Gregorian ordinals
@@ -44,18 +44,29 @@ def attributes(
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """The scopes one asker satisfies right now; never empty."""
+    """The scopes that an asker, or everybody who listens, satisfies right now; never empty.
 
-    ids: frozenset[ScopeId]
+    Written as a cover, since the number of values is what a search costs: every scope of `ids`, and every scope in one
+    of `containers` but those `excepted`.
+    """
+
+    ids: frozenset[ScopeId] = frozenset()
+    containers: frozenset[ContainerId] = frozenset()
+    excepted: frozenset[ScopeId] = frozenset()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.ids, frozenset) or not self.ids:
+        if not all(isinstance(part, frozenset) for part in (self.ids, self.containers, self.excepted)):
+            raise ValueError("a search needs at least one scope, in a frozenset")
+        if not self.ids and not self.containers:
             raise ValueError("a search needs at least one scope; who satisfies none is refused before searching")
+        if (self.excepted and not self.containers) or self.excepted & self.ids:
+            raise ValueError("scopes are excepted from containers, never from the single scopes")
 
-    def within(self, other: SearchScope) -> SearchScope | None:
-        """The scopes in both, or None where nothing is left."""
-        both = self.ids & other.ids
-        return SearchScope(both) if both else None
+    def has(self, scope: int | None, containers: Collection[int]) -> bool:
+        """Whether a scope in these containers is among them; a missing one is not, wherever it is said to stand."""
+        if scope is None:
+            return False
+        return scope in self.ids or (scope not in self.excepted and not self.containers.isdisjoint(containers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +116,10 @@ class Narrowing:
         return Narrowing(self.scope, self.conditions + tuple(conditions))
 
 
-def matches(narrowing: Narrowing, stored: Mapping[str, int]) -> bool:
-    """The reference meaning over what an index stores beside a chunk: a missing attribute matches nothing."""
-    if stored.get("scope") not in narrowing.scope.ids:
+def matches(narrowing: Narrowing, stored: Mapping[str, int], containers: Collection[int] = ()) -> bool:
+    """The reference meaning over what an index stores beside a chunk, and the containers of its scope: a missing
+    attribute matches nothing."""
+    if not narrowing.scope.has(stored.get("scope"), containers):
         return False
     return all(holds(condition, stored.get(condition.field)) for condition in narrowing.conditions)
 

@@ -34,7 +34,7 @@ from connectors.records import (
 from policies.access import Access, digest, satisfies
 from policies.clearance import Cleared, Sealed
 from policies.facts import Life, Resource, Scope, ScopeState, Trust
-from policies.names import ChunkId, DocumentId, Principal, ScopeId
+from policies.names import ChunkId, ContainerId, DocumentId, Principal, ScopeId
 from policies.predicate import TRUST_RANK, Narrowing, attributes, matches
 
 # ---------------------------------------------------------------- models
@@ -187,9 +187,13 @@ class MemoryIndex:
         self.entries = {name: entry for name, entry in self.entries.items() if name not in gone}
         return len(gone)
 
-    async def repoint(self, document: DocumentId, scope: ScopeId, ancestors: tuple[str, ...]) -> None:
+    async def repoint(
+        self, document: DocumentId, scope: ScopeId, ancestors: tuple[str, ...], containers: tuple[ContainerId, ...]
+    ) -> None:
         self.entries = {
-            name: replace(e, scope=scope, ancestors=ancestors) if name.document == document else e
+            name: replace(e, scope=scope, ancestors=ancestors, containers=containers)
+            if name.document == document
+            else e
             for name, e in self.entries.items()
         }
 
@@ -200,7 +204,7 @@ class MemoryIndex:
     async def stored(self, source: str) -> AsyncIterator[Stored]:
         for name, entry in list(self.entries.items()):
             if name.document.source == source:
-                yield Stored(name, entry.scope, entry.chunk.digest, entry.trust)
+                yield Stored(name, entry.scope, entry.chunk.digest, entry.trust, entry.containers)
 
     async def count(self, source: str) -> int:
         return sum(name.document.source == source for name in self.entries)
@@ -215,7 +219,7 @@ class MemoryIndex:
             raise Stop(f"the index holds vectors of {self.built.model!r}")
         if not isinstance(narrowing, Narrowing):
             raise TypeError("a search needs a narrowing")
-        return [entry for entry in self.entries.values() if matches(narrowing, attributes_of(entry))]
+        return [entry for entry in self.entries.values() if matches(narrowing, attributes_of(entry), entry.containers)]
 
 
 # Searched again and again in tests with thousands of questions.
@@ -328,6 +332,9 @@ class MemoryLedger:
     async def scope_of(self, source: str, root: str) -> ScopeId | None:
         known = self.scopes_by_root.get((source, root))
         return known[0] if known else None
+
+    async def containers_of(self, scope: ScopeId) -> tuple[ContainerId, ...]:
+        return ()
 
     async def rules_of(self, source: str, root: str) -> ScopeRules | None:
         known = self.scopes_by_root.get((source, root))

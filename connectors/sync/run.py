@@ -204,8 +204,11 @@ class _Line:
         if scope is None:
             await self._skip(document, "who may read it is unknown")
             return
-        entries, facts = prepared.entries(scope), facts_digest(document)
-        await publish(prepared.document, scope, entries, prepared.trust, facts, self.now(), doors.catalog, doors.index)
+        containers = await doors.catalog.containers_of(scope)
+        entries, facts, now = prepared.entries(scope, containers), facts_digest(document), self.now()
+        await publish(
+            prepared.document, scope, containers, entries, prepared.trust, facts, now, doors.catalog, doors.index
+        )
         self.upserted += 1
         self.embedded += prepared.embedded
         self.notices += [Skip(str(document.id), notice) for notice in prepared.notices]

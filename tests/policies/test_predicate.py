@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from policies.facts import Trust
-from policies.names import ScopeId
+from policies.names import ContainerId, ScopeId
 from policies.predicate import (
     OPEN_END,
     OPEN_START,
@@ -42,11 +42,26 @@ def test_a_condition_needs_values() -> None:
         OneOf("superseded", frozenset())
 
 
-def test_scopes_intersect_or_are_none() -> None:
-    both = SearchScope(frozenset([ScopeId(1), ScopeId(2)]))
+def test_a_cover_is_its_scopes_and_those_in_its_containers_but_the_excepted() -> None:
+    cover = SearchScope(frozenset([ScopeId(1)]), frozenset([ContainerId(7)]), frozenset([ScopeId(3)]))
 
-    assert both.within(ONE) == ONE
-    assert ONE.within(SearchScope(frozenset([ScopeId(3)]))) is None
+    assert cover.has(1, ())
+    assert cover.has(2, (9, 7))
+    assert not cover.has(2, (8, 9))
+    assert not cover.has(3, (7,))
+    assert not cover.has(None, (7,))
+    assert SearchScope(containers=frozenset([ContainerId(7)])).has(3, (7,))
+
+
+@pytest.mark.parametrize(
+    ("ids", "containers", "excepted"),
+    [([1], [], [2]), ([1], [7], [1]), ([], [], [1])],
+)
+def test_scopes_are_excepted_from_containers_only(ids: list[int], containers: list[int], excepted: list[int]) -> None:
+    with pytest.raises(ValueError, match="scope"):
+        SearchScope(
+            frozenset(map(ScopeId, ids)), frozenset(map(ContainerId, containers)), frozenset(map(ScopeId, excepted))
+        )
 
 
 @pytest.mark.parametrize(
@@ -74,6 +89,15 @@ def test_a_narrowing_matches_where_scope_and_all_conditions_do() -> None:
     assert not matches(narrowing, {"scope": 2, "trust": 0, "superseded": 0})
     assert not matches(narrowing, {"trust": 0, "superseded": 0})
     assert not matches(narrowing, {"scope": 1, "trust": 2, "superseded": 0})
+    assert not matches(narrowing, {"scope": 1, "trust": 0})
+
+
+def test_a_narrowing_to_containers_matches_what_stands_in_them() -> None:
+    narrowing = Narrowing(SearchScope(containers=frozenset([ContainerId(7)]))).also([AtMost("trust", 1)])
+
+    assert matches(narrowing, {"scope": 1, "trust": 0}, (5, 7))
+    assert not matches(narrowing, {"scope": 1, "trust": 2}, (5, 7))
+    assert not matches(narrowing, {"scope": 7, "trust": 0}, (5,))
     assert not matches(narrowing, {"scope": 1, "trust": 0})
 
 

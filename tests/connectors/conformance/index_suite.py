@@ -25,7 +25,7 @@ from connectors.records import Attributes, Candidate, Chunk, Entry, Form, Passag
 from policies.clearance import Sealed, clear
 from policies.decision import Allowed
 from policies.facts import Trust
-from policies.names import ChunkId, DocumentId, ScopeId
+from policies.names import ChunkId, ContainerId, DocumentId, ScopeId
 from policies.predicate import (
     OPEN_END,
     OPEN_START,
@@ -71,6 +71,7 @@ def entry(
     effective_to: date | None = None,
     superseded: bool = False,
     trust: Trust = Trust.CLEAN,
+    containers: tuple[int, ...] = (),
 ) -> Entry:
     """An entry with everything about it settled by what is given."""
     attributes = Attributes(
@@ -90,11 +91,19 @@ def entry(
         attributes=attributes,
     )
     held = vector_of(text) if vector is None else vector
-    return Entry(chunk, held, IDENTITY.model, ScopeId(scope), ("root", "folder"), trust)
+    return Entry(
+        chunk, held, IDENTITY.model, ScopeId(scope), ("root", "folder"), trust, tuple(map(ContainerId, containers))
+    )
 
 
 def narrowed(scopes: Iterable[int] = ANYWHERE, *conditions: Condition) -> Narrowing:
     return Narrowing(SearchScope(frozenset(ScopeId(scope) for scope in scopes)), conditions)
+
+
+def covered(ids: Iterable[int], containers: Iterable[int], excepted: Iterable[int] = ()) -> Narrowing:
+    """Narrowed to single scopes, and to those in containers but a few."""
+    singly, left_out = frozenset(map(ScopeId, ids)), frozenset(map(ScopeId, excepted))
+    return Narrowing(SearchScope(singly, frozenset(map(ContainerId, containers)), left_out - singly))
 
 
 def asking(text: str, narrowing: Narrowing | None = None, *, limit: int = 50, vector: str | None = None) -> Search:
@@ -126,13 +135,19 @@ def ids(candidates: Iterable[Candidate]) -> set[ChunkId]:
     return {candidate.id for candidate in candidates}
 
 
+STANDINGS = {1: (100, 101), 2: (100, 101, 102), 3: (100, 2**61), 17: (200,), 4_000_000_000: (200, 2**61 + 1), 2**62: ()}
+"""Scopes and the containers that each stands in, always the same."""
+
+
 def random_entry(rng: random.Random, number: int) -> Entry:
+    scope = rng.choice(list(STANDINGS))
     start = rng.choice([None, date(2020, 1, 1), date(2024, 6, 30), date(2026, 2, 28)])
     end = rng.choice([None, date(2024, 6, 29), date(2025, 12, 31), date(9999, 12, 31)])
     return entry(
         f"folder/d{number}.md",
         f"{' '.join(rng.choices(_WORDS, k=6))} CO-{rng.randrange(100, 110)} number {number}",
-        scope=rng.choice([1, 2, 3, 17, 4_000_000_000, 2**62]),
+        scope=scope,
+        containers=STANDINGS[scope],
         effective_from=start,
         effective_to=end,
         superseded=rng.random() < 0.3,
@@ -141,7 +156,9 @@ def random_entry(rng: random.Random, number: int) -> Entry:
 
 
 def random_narrowing(rng: random.Random) -> Narrowing:
-    scopes = rng.sample([1, 2, 3, 17, 4_000_000_000, 2**62, 99, 98], rng.randint(1, 4))
+    scopes = rng.sample([1, 2, 3, 17, 4_000_000_000, 2**62, 99, 98], rng.randint(0, 4))
+    containers = rng.sample([100, 101, 102, 200, 2**61, 2**61 + 1, 999], rng.randint(0 if scopes else 1, 3))
+    excepted = rng.sample([1, 2, 3, 17, 4_000_000_000, 2**62, 99], rng.randint(0, 3)) if containers else []
     day = rng.choice([date(2019, 1, 1), date(2024, 6, 29), date(2024, 6, 30), date(2026, 3, 1)]).toordinal()
     possible: list[Condition] = [
         AtMost("effective_from", day),
@@ -152,7 +169,7 @@ def random_narrowing(rng: random.Random) -> Narrowing:
         OneOf("scope", frozenset([1, 17, 2**62])),
         AtLeast("scope", rng.choice([2, 2**40])),
     ]
-    return narrowed(scopes, *rng.sample(possible, rng.randint(0, 4)))
+    return covered(scopes, containers, excepted).also(rng.sample(possible, rng.randint(0, 4)))
 
 
 class IndexSuite:
@@ -182,7 +199,7 @@ class IndexSuite:
             found = await index.search(asking(question, narrowing, limit=100))
             fetched = await index.fetch([one.chunk.id for one in held], narrowing)
 
-            meant = {one.chunk.id for one in held if matches(narrowing, attributes_of(one))}
+            meant = {one.chunk.id for one in held if matches(narrowing, attributes_of(one), one.containers)}
             assert meant == ids(found)
             assert meant == ids(fetched)
 
@@ -203,6 +220,39 @@ class IndexSuite:
         found = await index.search(asking("travel refund", narrowed(range(1, count + 1))))
 
         assert keys(found) == ["in"]
+
+    async def test_a_container_stands_for_every_scope_in_it_but_the_excepted(self, index: Index) -> None:
+        for scope, containers in STANDINGS.items():
+            await index.put([entry(f"d{scope}", "travel refund", scope=scope, containers=containers)])
+
+        async def found(ids: Iterable[int], containers: Iterable[int], excepted: Iterable[int] = ()) -> set[str]:
+            return set(keys(await index.search(asking("travel refund", covered(ids, containers, excepted)))))
+
+        assert await found([], [100]) == {"d1", "d2", "d3"}
+        assert await found([17], [101], [2]) == {"d1", "d17"}
+        assert await found([], [101, 2**61]) == {"d1", "d2", "d3"}
+        assert await found([2**62], [2**61 + 1]) == {f"d{2**62}", "d4000000000"}
+        assert await found([], [1, 999]) == set()
+
+    async def test_sections_and_chunks_are_narrowed_to_containers_too(self, index: Index) -> None:
+        one = entry("d", "travel refund", scope=1, containers=(100, 101))
+        await index.put([one])
+        of = one.chunk.id.document, one.chunk.id.version, "top"
+
+        for narrowing, expected in ((covered([], [101]), {one.chunk.id}), (covered([], [100], [1]), set())):
+            assert ids(await index.fetch([one.chunk.id], narrowing)) == expected
+            assert ids(await index.section(*of, narrowing)) == expected
+
+    async def test_a_repointed_document_stands_in_the_new_containers_only(self, index: Index) -> None:
+        await index.put([entry("d", "travel refund", scope=1, containers=(100, 101))])
+        await index.put([entry("other", "travel refund", scope=1, containers=(100, 101))])
+        await index.repoint(DocumentId("files", "d"), ScopeId(2), (), (ContainerId(100), ContainerId(102)))
+
+        assert keys(await index.search(asking("travel refund", covered([], [101])))) == ["other"]
+        assert keys(await index.search(asking("travel refund", covered([], [102])))) == ["d"]
+        held = {each.id.document.key: each async for each in index.stored("files")}
+        assert held["d"].containers == (100, 102)
+        assert held["other"].containers == (100, 101)
 
     async def test_scopes_unknown_to_the_index_find_nothing(self, index: Index) -> None:
         await index.put([entry("a", "travel refund")])
@@ -441,7 +491,7 @@ class IndexSuite:
         await index.put([entry("d", "travel refund", version="v2")])
         await index.put([entry("e", "travel refund")])
 
-        await index.repoint(DocumentId("files", "d"), ScopeId(2), ("elsewhere",))
+        await index.repoint(DocumentId("files", "d"), ScopeId(2), ("elsewhere",), ())
 
         assert keys(await index.search(asking("travel", narrowed([2])))) == ["d", "d", "d"]
         assert keys(await index.search(asking("travel", narrowed([1])))) == ["e"]
@@ -454,7 +504,7 @@ class IndexSuite:
             for turn in range(5):
                 await one.put([entry("d", f"travel refund {turn}", version=f"v{turn}")])
                 assert [f"travel refund {turn}"] == [opened(c).text for c in await other.search(asking("refund"))]
-                await one.repoint(document, ScopeId(2), ())
+                await one.repoint(document, ScopeId(2), (), ())
                 assert not await other.search(asking("refund", narrowed([1])))
                 assert keys(await other.search(asking("refund", narrowed([2])))) == ["d"]
                 await one.retire(document, frozenset())

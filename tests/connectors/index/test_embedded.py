@@ -52,7 +52,7 @@ async def test_what_an_asker_may_not_read_moves_nothing_in_his_results(tmp_path:
             narrowing = random_narrowing(rng)
             async with open_at(tmp_path / str(turn)) as readable:
                 for one in held:
-                    if matches(narrowing, attributes_of(one)):
+                    if matches(narrowing, attributes_of(one), one.containers):
                         await readable.put([one])
                 search = asking("hotel refund CO-104", narrowing)
 
@@ -82,7 +82,7 @@ async def test_random_histories_leave_what_a_new_file_would_hold(tmp_path: Path)
                     await index.retire(document, frozenset([version]))
                     meant = {of: held for of, held in meant.items() if of[0] != key or of == (key, version)}
                 case 3:
-                    await index.repoint(document, ScopeId(9), ())
+                    await index.repoint(document, ScopeId(9), (), ())
                     for of, held in meant.items():
                         if of[0] == key:
                             meant[of] = [(text, 9) for text, _ in held]  # type: ignore[misc]
