@@ -76,6 +76,12 @@ def _port(value: str) -> int:
     return int(value)
 
 
+def _count(value: str) -> int:
+    if not value.isdecimal() or not 1 <= int(value) <= 1000:
+        raise ValueError("a number from 1 to 1000")
+    return int(value)
+
+
 def is_loopback(host: str) -> bool:
     """Whether an address or name can only mean this machine."""
     from ipaddress import ip_address
@@ -121,6 +127,14 @@ def _keys(value: str) -> tuple[Secret, ...]:
 
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def variable(name: str) -> Secret:
+    """What an environment variable holds, for a command that is told its name; raises WrongSettings without one."""
+    value = os.environ.get(name, "").strip()
+    if not value:
+        raise WrongSettings(f"the environment variable {name!r} is not set")
+    return Secret(value)
 
 
 def duration(value: str) -> timedelta:
@@ -172,6 +186,24 @@ class Settings:
         Secret,
         "secret address",
         shown="SQLite in the data directory",
+    )
+    database_pool_size: int = _setting(10, "Connections that one process opens to PostgreSQL.", _count, "number")
+    database_wait: timedelta = _setting(
+        timedelta(seconds=15),
+        "How long a free connection, or another writer, is waited for on PostgreSQL.",
+        duration,
+        "length of time",
+        shown="`15s`",
+    )
+    database_connect_timeout: timedelta = _setting(
+        timedelta(seconds=10), "How long PostgreSQL may take to connect.", duration, "length of time", shown="`10s`"
+    )
+    database_statement_timeout: timedelta = _setting(
+        timedelta(seconds=30),
+        "How long one statement may take on PostgreSQL, migrations aside.",
+        duration,
+        "length of time",
+        shown="`30s`",
     )
     index: str = _choice("embedded", "Where passages are searched.", "weaviate")
     weaviate_http: str | None = _address(None, "Weaviate's HTTP address.")

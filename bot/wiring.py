@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bot.keeping import Json, Keeping, Tell
     from bot.looking import Looking
     from bot.metrics import Metrics
+    from connectors.ledger.address import Limits
     from connectors.ports import (
         Catalog,
         Detector,
@@ -108,7 +109,7 @@ async def _open(
     _own(settings.data)
     policy = _policy(settings)
     vault = _vault(settings)
-    ledger = await stack.enter_async_context(open_ledger(_database(settings)))
+    ledger = await stack.enter_async_context(open_ledger(_database(settings), _limits(settings)))
     signer = TraceSigner.from_file(settings.data / "trace-signing-key.pem")
     traces = SqlTraces(ledger.door, vault, signer, settings.data / "trace-checkpoints.jsonl")
     directory = LedgerDirectory(ledger.people)
@@ -160,6 +161,17 @@ def _database(settings: Settings) -> str:
     if settings.database_url is not None:
         return settings.database_url.reveal()
     return f"sqlite+aiosqlite:///{(settings.data / 'ledger.sqlite').absolute()}"
+
+
+def _limits(settings: Settings) -> Limits:
+    from connectors.ledger.address import Limits
+
+    return Limits(
+        pool_size=settings.database_pool_size,
+        wait=settings.database_wait,
+        connect=settings.database_connect_timeout,
+        statement=settings.database_statement_timeout,
+    )
 
 
 def _policy(settings: Settings) -> Policy:

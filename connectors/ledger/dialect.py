@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import ssl
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
@@ -27,18 +28,23 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import GenericFunction
 
 from connectors.errors import Stop
+from connectors.ledger.address import Limits, address, connecting
 
 Lock = Literal["catalog", "traces", "schema"]
 """What a writer keeps others from; on SQLite every writer keeps every other one waiting."""
 
 _LOCKS: dict[Lock, int] = {"catalog": 0x0F00_7E01, "traces": 0x0F00_7E02, "schema": 0x0F00_7E03}
+_TURN = text(
+    "SELECT set_config('lock_timeout', :wait, true), set_config('statement_timeout', :statement, true), "
+    "set_config('idle_in_transaction_session_timeout', :idle, true), pg_advisory_xact_lock(:key)"
+)
 _WAIT_MS = 15_000
 WAIT_SECONDS = _WAIT_MS / 1000
 """How long a caller waits for his turn before the ledger counts as busy."""
@@ -92,24 +98,22 @@ def listed(values: Iterable[str]) -> str:
     return json.dumps([value for value in values if storable(value)], ensure_ascii=False)
 
 
-def engine(url: str) -> AsyncEngine:
-    """An engine for `sqlite+aiosqlite://…` or `postgresql+asyncpg://…`; raises Stop for anything else."""
-    try:
-        parsed = make_url(url)
-    except Exception as error:  # whatever a malformed address makes of the parser
-        raise Stop("the database address can't be read; see FOOTNOTE_DATABASE_URL") from error
-    match parsed.drivername:
-        case "sqlite" | "sqlite+aiosqlite":
-            return _sqlite(parsed.set(drivername="sqlite+aiosqlite"))
-        case "postgresql" | "postgres" | "postgresql+asyncpg":
-            return create_async_engine(
-                parsed.set(drivername="postgresql+asyncpg"),
-                pool_pre_ping=True,
-                pool_timeout=WAIT_SECONDS,
-                hide_parameters=True,
-            )
-        case other:
-            raise Stop(f"databases of kind {other!r} are not supported; use sqlite or postgresql+asyncpg")
+def engine(url: str, limits: Limits = Limits()) -> AsyncEngine:  # noqa: B008 - frozen
+    """An engine for `sqlite+aiosqlite://…` or `postgresql+asyncpg://…`; raises Stop for anything else. The limits are
+    PostgreSQL's: SQLite answers in this process."""
+    parsed = address(url)
+    if parsed.get_backend_name() == "sqlite":
+        return _sqlite(parsed)
+    place, arguments = connecting(parsed, limits)
+    return create_async_engine(
+        place,
+        connect_args=arguments,
+        pool_pre_ping=True,  # a connection that died with its server is replaced before it is used
+        pool_size=limits.pool_size,
+        max_overflow=0,
+        pool_timeout=limits.wait.total_seconds(),
+        hide_parameters=True,
+    )
 
 
 def _sqlite(url: URL) -> AsyncEngine:
@@ -173,10 +177,17 @@ def _on_begin(connection: Connection) -> None:
             connection.exec_driver_sql("BEGIN")
 
 
-async def exclusive(connection: AsyncConnection, lock: Lock) -> None:
-    """Wait until no other writer of this kind is at work; held to the end of the transaction."""
+async def exclusive(connection: AsyncConnection, lock: Lock, limits: Limits = Limits()) -> None:  # noqa: B008
+    """Wait until no other writer of this kind is at work; held to the end of the transaction. A writer whose machine
+    went away without a word loses its turn when it has said nothing for as long as a statement may take."""
     if connection.dialect.name == "postgresql":
-        await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCKS[lock]})
+        # One statement and for this transaction alone: a pooler may give the connection to somebody else after it.
+        await connection.execute(_TURN, _turn(lock, limits))
+
+
+def _turn(lock: Lock, limits: Limits) -> dict[str, Any]:
+    wait, statement = (f"{round(each.total_seconds() * 1000)}ms" for each in (limits.wait, limits.statement))
+    return {"wait": wait, "statement": "0" if lock == "schema" else statement, "idle": statement, "key": _LOCKS[lock]}
 
 
 def snapshot_options(engine: AsyncEngine) -> dict[str, Any]:
@@ -212,16 +223,30 @@ def not_append_only(table: str, dialect: str) -> list[str]:
     return [f"DROP FUNCTION IF EXISTS {table}_append_only() CASCADE"]
 
 
-def verdict_on(error: BaseException) -> Literal["wait", "race", "person"]:
-    """What a driver's error asks for: trying again, trying again because another was first, or a person."""
+Verdict = Literal["again", "wait", "race", "person"]
+
+
+def verdict_on(error: BaseException) -> Verdict:
+    """What a driver's error asks for: the same transaction once more, trying again later, trying again because another
+    was first, or a person."""
     if isinstance(error, sqlite3.IntegrityError):
         return "race"
     if isinstance(error, sqlite3.OperationalError):
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         return "wait" if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or "locked" in str(error) else "person"
+    return _verdict_of_postgresql(error)
+
+
+def _verdict_of_postgresql(error: BaseException) -> Verdict:
     state = str(getattr(error, "sqlstate", None) or "")
+    # The last is a plan from before a migration; the driver has forgotten it by now, and says no state with it.
+    if state in ("40001", "40P01") or type(error).__name__ == "InvalidCachedStatementError":
+        return "again"
     if state.startswith("23"):
         return "race"
+    if isinstance(error, ssl.SSLCertVerificationError) or "rejected SSL upgrade" in str(error):
+        return "person"
     if state[:2] in ("08", "40", "53", "55", "57") or isinstance(error, OSError | TimeoutError):
         return "wait"
-    return "person"
+    # A connection that ended under a statement says so in words only.
+    return "wait" if "connection is closed" in str(error) or "connection was closed" in str(error) else "person"

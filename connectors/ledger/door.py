@@ -8,11 +8,16 @@ and its transaction are the same either way.
 from __future__ import annotations
 
 import asyncio
+import random
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
-from typing import TypeVar
+from dataclasses import replace
+from datetime import timedelta
+from functools import wraps
+from inspect import iscoroutinefunction
+from typing import ParamSpec, TypeVar
 
 from sqlalchemy import Connection, Insert
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -20,17 +25,58 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from connectors.errors import DoorError, Stop, Transient
+from connectors.ledger.address import Limits
 from connectors.ledger.dialect import WAIT_SECONDS, Lock, direct, exclusive, snapshot_options, verdict_on
+from connectors.ledger.dialect import engine as open_engine
 
 T = TypeVar("T")
+P = ParamSpec("P")
+Role = TypeVar("Role", bound=type)
 _READERS = 4  # at once, in threads; one writer beside them
+_TIMES = 5  # a transaction is carried out at most, where the database asks for it
+_HOURS = timedelta(hours=6)
+_PAUSE = 0.05  # seconds at most before the second time, twice that before the third, …
+
+
+class Again(Transient):
+    """The database took a transaction back, as it does with one of two that stood in each other's way, and asks for
+    all of it once more."""
+
+
+def repeated(step: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """A step that is one transaction, carried out again where the database asks for it; never for any other reason,
+    since after a lost connection nobody knows whether a transaction counted."""
+
+    @wraps(step)
+    async def bounded(*args: P.args, **kwargs: P.kwargs) -> T:
+        times = 0
+        while True:
+            try:
+                return await step(*args, **kwargs)
+            except Again as error:
+                times += 1
+                if times == _TIMES:  # not as Again: whoever called doesn't count anew
+                    raise Transient(str(error), retry_after=1.0) from error
+            await asyncio.sleep(random.uniform(0, _PAUSE * 2**times))  # noqa: S311  # two must not meet again
+
+    return bounded
+
+
+def one_transaction_each(role: Role) -> Role:
+    """A role of the ledger whose public coroutines are one transaction each, or steps that may be repeated together:
+    each is `repeated`."""
+    for name, member in list(vars(role).items()):
+        if not name.startswith("_") and iscoroutinefunction(member):
+            setattr(role, name, repeated(member))
+    return role
 
 
 class Door:
     """One database. Every role of the ledger is handed the same one."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(self, engine: AsyncEngine, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
         self.engine = engine
+        self._limits = limits
         self._reader = engine.execution_options(footnote="read")
         self._writer = engine.execution_options(footnote="write")
         self._snapshot = engine.execution_options(**snapshot_options(engine))
@@ -39,6 +85,7 @@ class Door:
         self._reading = asyncio.Semaphore(_READERS)
         self._writing = asyncio.Semaphore(1)
 
+    @repeated
     async def look(self, work: Callable[[Connection], T]) -> T:
         """What `work` reads, all of it in one state of the database: the newest when it began."""
         if self._direct is None:
@@ -52,6 +99,7 @@ class Door:
 
         return await self._hop(self._reading, read)
 
+    @repeated
     async def change(self, work: Callable[[Connection], T], lock: Lock = "catalog") -> T:
         """One durable step, as `write` is. Who is cancelled while it is carried out doesn't know whether it was."""
         if self._direct is None:
@@ -103,8 +151,21 @@ class Door:
         """One durable step: all of it or nothing, and no other writer meanwhile."""
         with mapped():
             async with self._writer.begin() as connection:
-                await exclusive(connection, lock)
+                await exclusive(connection, lock, self._limits)
                 yield connection
+
+    @asynccontextmanager
+    async def patient(self) -> AsyncIterator[Door]:
+        """The same database for what may take hours, such as a migration."""
+        if self.engine.dialect.name == "sqlite":
+            yield self
+            return
+        limits = replace(self._limits, statement=_HOURS, wait=_HOURS)
+        door = Door(open_engine(self.engine.url.render_as_string(hide_password=False), limits), limits)
+        try:
+            yield door
+        finally:
+            await door.close()
 
 
 @contextmanager
@@ -132,6 +193,8 @@ def mapped() -> Iterator[None]:
 def _judged(error: BaseException) -> DoorError:
     name = type(error).__name__
     match verdict_on(error):
+        case "again":
+            return Again(f"the ledger asks for a transaction again and again ({name})", retry_after=0.1)
         case "wait":
             return Transient(f"the ledger is busy or away ({name})", retry_after=1.0)
         case "race":

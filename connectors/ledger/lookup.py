@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import or_, select, update
 
-from connectors.ledger.door import Door
+from connectors.ledger.door import Door, one_transaction_each
 from connectors.ledger.tables import documents, people, places
 from policies.names import DocumentId
 
@@ -27,6 +27,7 @@ class SqlDocuments:
         return [DocumentId.parse(row.name) for row in exact or rows][:limit]
 
 
+@one_transaction_each
 class SqlOwners:
     """Which directory file lists whom."""
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from connectors.ledger.address import Limits
 from connectors.ledger.catalog import SqlCatalog
 from connectors.ledger.dialect import engine
 from connectors.ledger.door import Door
@@ -27,10 +28,10 @@ class Ledger:
 
 
 @asynccontextmanager
-async def open_ledger(url: str) -> AsyncIterator[Ledger]:
+async def open_ledger(url: str, limits: Limits = Limits()) -> AsyncIterator[Ledger]:  # noqa: B008 - frozen
     """A ledger at `sqlite+aiosqlite:///PATH` (made if need be; without a path: in memory) or
     `postgresql+asyncpg://…`. Stop when it can't be used, Transient when it is busy or away."""
-    door = Door(engine(url))
+    door = Door(engine(url, limits), limits)
     try:
         await bring_up(door)
         yield Ledger(SqlFacts(door), SqlCatalog(door), SqlSources(door), SqlPeople(door), door)

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from connectors.errors import Stop
 from connectors.ledger.dialect import each, listed
-from connectors.ledger.door import Door
+from connectors.ledger.door import Door, one_transaction_each
 from connectors.ledger.tables import (
     group_includes,
     groups,
@@ -67,6 +67,7 @@ def folded(email: str) -> str:
         raise Stop(f"{email!r} is not an e-mail address") from error
 
 
+@one_transaction_each
 class SqlPeople:
     """Port `People`."""
 

@@ -18,7 +18,7 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from connectors.errors import DoorError, Transient
-from connectors.ledger.door import Door
+from connectors.ledger.door import Door, repeated
 from connectors.ledger.tables import cursors, run_claims, runs
 from connectors.ports import Run
 
@@ -86,6 +86,7 @@ class Runs:
             with suppress(DoorError):  # a claim that can't be given back runs out
                 await asyncio.shield(self._release(run, state, present()))
 
+    @repeated
     async def _claim(self, source: str, now: datetime) -> Run:
         run_id = f"run-{secrets.token_hex(8)}"
         async with self._door.write() as connection:
@@ -110,6 +111,7 @@ class Runs:
                 async with self._door.write() as connection:
                     await extend(connection, run.id, present())
 
+    @repeated
     async def _release(self, run: Run, state: str, now: datetime) -> None:
         async with self._door.write() as connection:
             await connection.execute(delete(run_claims).where(run_claims.c.run == run.id))

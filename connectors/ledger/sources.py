@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from connectors.errors import Stop
 from connectors.ledger.catalog import bury, forget
-from connectors.ledger.door import Door
+from connectors.ledger.door import Door, one_transaction_each
 from connectors.ledger.tables import (
     chunks,
     cursors,
@@ -33,6 +33,7 @@ from policies.names import DocumentId
 _PROBLEMS = 100  # shown of a source
 
 
+@one_transaction_each
 class SqlSources:
     """Port `Sources`."""
 

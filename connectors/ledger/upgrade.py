@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from connectors.errors import Stop
-from connectors.ledger.door import Door
+from connectors.ledger.door import Door, repeated
 from connectors.ledger.migrations import HEAD
 
 
@@ -15,10 +16,24 @@ async def bring_up(door: Door) -> None:
     """Compare revisions and migrate when they differ; raises Stop when the ledger is newer than this code."""
     if await door.look(_revision) == HEAD:
         return
+    async with door.patient() as patient:
+        await _migrate(patient)
+
+
+@repeated
+async def _migrate(door: Door) -> None:
     async with door.write("schema") as connection:
+        await _refuse_other_encodings(connection)
         # Another process may have been first while this one waited for the lock.
         if await connection.run_sync(_revision) != HEAD:
             await connection.run_sync(migrate, HEAD)
+
+
+async def _refuse_other_encodings(connection: AsyncConnection) -> None:
+    if connection.dialect.name == "postgresql":
+        encoding = (await connection.execute(text("SHOW server_encoding"))).scalar()
+        if encoding != "UTF8":
+            raise Stop(f"the database keeps texts in {encoding}; make one with: CREATE DATABASE … ENCODING 'UTF8'")
 
 
 def _revision(connection: Connection) -> str | None:
