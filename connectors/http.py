@@ -15,7 +15,7 @@ import json as jsons
 import secrets
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from types import TracebackType
@@ -59,6 +59,7 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     body: bytes
+    attempts: int = 1  # it took
 
     def __repr__(self) -> str:
         return f"Answer({self.site!r}, {self.status})"
@@ -163,7 +164,7 @@ class Site:
         have any status but those of `RETRIED`: these raise Transient in the end."""
         asked = _Asked(method, self._within(path), dict(params or {}), _sendable(headers, json, body), repeatable)
         if json is not None:
-            body = jsons.dumps(json, ensure_ascii=False, allow_nan=False).encode()
+            body = jsons.dumps(json, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
         return await self._bounded(asked, body, limits or self._limits)
 
     async def fetch_public(self, url: str, limits: Limits | None = None) -> Answer:
@@ -201,7 +202,7 @@ class Site:
         for attempt in range(1, limits.attempts + 1):
             match await self._once(asked, body, limits):
                 case Answer(status=status) as answer if status not in RETRIED:
-                    return answer
+                    return replace(answer, attempts=attempt)
                 case Answer() as answer:
                     fault: DoorError = refusal(answer)
                     again = asked.repeatable or answer.status in (429, 503)
