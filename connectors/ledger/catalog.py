@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from connectors.errors import Transient
 from connectors.ledger.dialect import each, listed
-from connectors.ledger.door import Door, new_id
+from connectors.ledger.door import Door, new_id, one_transaction_each
 from connectors.ledger.facts import version_name
 from connectors.ledger.rules import Expressions, keep, readable
 from connectors.ledger.runs import Runs
@@ -38,6 +38,7 @@ from policies.names import ContainerId, DocumentId, ScopeId
 REMEMBERED = timedelta(days=30)  # how long a tombstone is kept at least
 
 
+@one_transaction_each
 class SqlCatalog:
     """Port `Catalog`."""
 
