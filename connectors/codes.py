@@ -35,14 +35,16 @@ _LETTERED_SECTION = re.compile(r"[A-Z](?:\.\d{1,3}){1,6}")
 
 _KNOWN_PREFIX = _words("iso iec cpt hcpcs icd rfc nist drg carc rarc far dfars cfr din ieee sop ticket")
 _ONE_NAME = {"iec": "iso"}  # ISO/IEC 27001 is ISO 27001
-_NOT_A_PREFIX = _words(
-    # currencies, units, times, and words that capitals turn up in before a plain number
-    "usd eur gbp chf inr cad aud jpy cny sek nok dkk pln mxn brl sgd hkd nzd am pm utc gmt est edt cst "
+_CURRENCY = _words("usd eur gbp chf inr cad aud jpy cny sek nok dkk pln mxn brl sgd hkd nzd")
+_NOT_A_PREFIX = _CURRENCY | _words(
+    # units, times, and words that capitals turn up in before a plain number
+    "am pm utc gmt est edt cst "
     "cdt mst mdt pst pdt cet cest bst fy cy q gb mb kb tb km mi kg lb oz cm mm ft max min avg no nr und "
     "and the for all new up to of in on at or by be if as is it we us a i top step page day week jan feb "
     "mar apr may jun jul aug sep sept oct nov dec mid pre post non sub pro max since until level tier "
     "phase part room floor over under age vol size year years"
 )
+_TICKET = re.compile(r"[A-Za-z]{2,6}-\d{4,8}")  # KB-7741, although a KB is also a unit
 _HYPHENED = re.compile(r"[A-Z][A-Z0-9]{0,11}(?:[-_][A-Z0-9]{1,12}){1,5}")
 _LOWER_HYPHENED = re.compile(r"[a-z]{1,5}(?:-[a-z]{1,5}){0,2}-\d{1,8}[a-z]?")
 _NUMBER_HYPHENED = re.compile(r"\d{3,6}-[A-Z]{1,6}\d{0,4}")
@@ -127,7 +129,8 @@ def _is_code(word: str, low: str) -> bool:
         return not _DATE.fullmatch(word)
     head = re.split(r"[-_\d]", low, maxsplit=1)[0]
     if head in _NOT_A_PREFIX and len(head) > 1:
-        return False
+        number = word.rpartition("-")[2]
+        return bool(_TICKET.fullmatch(word)) and head not in _CURRENCY and not _YEAR.fullmatch(number)
     if _HYPHENED.fullmatch(word):
         return _reads_as_code(re.split(r"[-_]", word))
     if _LOWER_HYPHENED.fullmatch(word):

@@ -50,6 +50,11 @@ class Part:
     text: str
     codes: tuple[str, ...]
 
+    @property
+    def bare(self) -> bool:
+        """Whether nothing is given but codes: then it is asked where they occur."""
+        return 0 < len(self.text.split()) <= len(self.codes)
+
 
 @dataclass(frozen=True, slots=True)
 class Wants:

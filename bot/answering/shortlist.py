@@ -70,7 +70,8 @@ async def _shorten(part: Part, opened: Sequence[Opened], reranker: Reranker, cut
         for place, (each, relevance) in enumerate(zip(opened, read, strict=True), 1)
     ]
     ranked.sort(key=lambda each: (-each.score, each.found_at))
-    kept = [each for each in ranked if each.relevance is not None and each.relevance >= cut.floor][: cut.most]
+    most = budget if part.bare else cut.most  # where a code occurs is asked for in every place
+    kept = [each for each in ranked if each.relevance is not None and each.relevance >= cut.floor][:most]
     chosen = {id(each) for each in kept}
     return Shortlist(part, tuple(kept), tuple(each for each in ranked if id(each) not in chosen))
 

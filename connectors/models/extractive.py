@@ -20,7 +20,9 @@ from policies.clearance import Cleared
 from policies.grounding import Another, about_another, conditions, coverage, difference
 
 _MOST_READ = 24  # sentences that the reranker reads an answer
-_MOST_CLAIMS = 4  # a part
+_MOST_CLAIMS = 3  # a part
+_MOST_ABOUT_A_CODE = 6  # where nothing is asked but a code: everything said of it is wanted
+_TOUCHES = 0.5  # share of the words asked for by which a further sentence may fall behind the best one
 _REACH = 3  # sentences after one in which its exception may stand
 _MEANT = 0.9  # relevance of a sentence about the code that an earlier part was answered with
 _TINY = 1e-5  # keeps log-odds finite
@@ -55,6 +57,11 @@ class _Sentence:
     def said(self) -> str:
         return f"{self.text} {self.follow_on}".strip()
 
+    @property
+    def in_place(self) -> str:
+        """With the header that it stands under."""
+        return f"{self.around.passage.content.header} {self.said}"
+
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
@@ -64,18 +71,27 @@ class _Asked:
     codes: frozenset[str]
     carried: frozenset[str]
 
+    @property
+    def bare(self) -> bool:
+        """Whether nothing is asked but codes."""
+        return 0 < len(self.part.split()) <= len(self.codes)
+
     def fits(self, each: _Sentence) -> bool:
         """Whether it may be said at all: it speaks of no other thing, and of the code where one is asked about."""
         passage = each.around.passage.content
         own = set(codes_of(each.said))
-        if about_another(self.part, f"{passage.header} {each.said}") is Another.THING:
+        if about_another(self.part, each.in_place) is Another.THING:
             return False
         if self.codes:
-            # A question that is nothing but a code asks for the sentence; any other, for the passage.
-            bare = len(self.part.split()) <= len(self.codes)
-            return bool(self.codes & (own if bare else own | set(codes_of(f"{passage.header} {passage.text}"))))
-        families = {code.partition("-")[0] for code in self.carried}
-        return not any(code.partition("-")[0] in families for code in own) or bool(own & self.carried)
+            # A question that is nothing but a code asks for the sentence; any other, for the passage, but for what it
+            # says of other things of the same kind.
+            if own & self.codes:
+                return True
+            alike = {_family(code) for code in self.codes} & {_family(code) for code in own}
+            around = set(codes_of(f"{passage.header} {passage.text}"))
+            return not self.bare and not alike and bool(self.codes & around)
+        families = {_family(code) for code in self.carried}
+        return not any(_family(code) in families for code in own) or bool(own & self.carried)
 
     def meant(self, each: _Sentence) -> bool:
         """Whether it is about the very code that an earlier part of the question was answered with."""
@@ -83,7 +99,7 @@ class _Asked:
 
     def leads(self, each: _Sentence) -> bool:
         """Whether it can be the answer, rather than add to one."""
-        return about_another(self.part, f"{each.around.passage.content.header} {each.said}") is None
+        return about_another(self.part, each.in_place) is None
 
 
 class ExtractiveWriter:
@@ -99,7 +115,7 @@ class ExtractiveWriter:
         return f"extractive/1 over {self._reranker.model}"
 
     async def write(self, question: str, parts: Sequence[str], evidence: Sequence[Evidence]) -> Draft:
-        """Quote at most four sentences for each part."""
+        """Quote at most three sentences for each part, six where it is nothing but a code."""
         claims: list[Claim] = []
         unanswered: list[str] = []
         budget = _MOST_READ // max(1, len(parts))
@@ -128,7 +144,23 @@ class ExtractiveWriter:
         if best < self.thresholds.answers:
             return []
         floor = max(self.thresholds.supports, _chance(_odds(best) - self.thresholds.margin))
-        return _distinct([each for each in scored if each.relevance >= floor])[:_MOST_CLAIMS]
+        enough = [each for each in scored if each.relevance >= floor]
+        if asked.bare:
+            return _distinct(_one_each(enough))[:_MOST_ABOUT_A_CODE]
+        touched = max((coverage(asked.part, each.in_place) for each in enough[:1]), default=0.0)
+        near = [each for each in enough if coverage(asked.part, each.in_place) >= _TOUCHES * touched]
+        return _distinct(near)[:_MOST_CLAIMS]
+
+
+def _one_each(found: Sequence[_Sentence]) -> list[_Sentence]:
+    """The first of each document: somebody who gives nothing but a code wants to know where it occurs."""
+    return list({each.around.passage.allowed.document: each for each in reversed(found)}.values())[::-1]
+
+
+def _family(code: str) -> str:
+    """What codes of one kind begin with: `kb` of `kb-7741`, `b` of `b2`."""
+    letters = re.match(r"[a-z]+", code)
+    return letters[0] if letters else code
 
 
 def _things(text: str) -> list[str]:

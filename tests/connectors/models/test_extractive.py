@@ -21,9 +21,9 @@ class ByWords:
         return [coverage(question, passage.content) for passage in passages]
 
 
-def evidence(label: str, text: str, form: Form = Form.TEXT) -> Evidence:
+def evidence(label: str, text: str, form: Form = Form.TEXT, document: DocumentId = DOCUMENT) -> Evidence:
     passage = Passage(text, "header", (), "Title", "https://x.example", None, form, None, None, False, None, ())
-    return Evidence(label, clear(Sealed(DOCUMENT, "v1", passage), Allowed(DOCUMENT, "v1", "p")), 0.9)
+    return Evidence(label, clear(Sealed(document, "v1", passage), Allowed(document, "v1", "p")), 0.9)
 
 
 WRITER = ExtractiveWriter(ByWords(), Thresholds(answers=0.8, supports=0.7, margin=10))
@@ -86,6 +86,45 @@ async def test_a_later_part_is_answered_about_the_code_that_an_earlier_one_found
         "The claim was denied with CO-197.",
         "Denial code CO-197: attach the notice.",
     ]
+
+
+async def test_a_row_about_another_code_of_the_same_kind_is_not_said() -> None:
+    table = evidence("S1", "Article KB-7741: how to reset the token.\nArticle KB-7742: how to reset the card.")
+
+    draft = await WRITER.write("q", ["how to reset with KB-7741"], [table])
+
+    assert [claim.text for claim in draft.claims] == ["Article KB-7741: how to reset the token."]
+
+
+async def test_a_passage_about_the_code_answers_in_sentences_that_do_not_repeat_it() -> None:
+    note = evidence("S1", "The claim was denied with CO-197. The clerk attached the notice in March.")
+
+    draft = await WRITER.write("q", ["what the clerk attached for CO-197"], [note])
+
+    assert "The clerk attached the notice in March." in [claim.text for claim in draft.claims]
+
+
+async def test_a_bare_code_is_quoted_from_every_document_once() -> None:
+    asked = "CO-197"
+    first = evidence("S1", "Code CO-197 means absent.\nDenials with CO-197 rose.", document=DocumentId("sample", "a"))
+    second = evidence("S2", "Appeal CO-197 within 30 days.", document=DocumentId("sample", "b"))
+    third = evidence("S3", "Payer Y wants CO-197 appealed within 90 days.", document=DocumentId("sample", "c"))
+    other = evidence("S4", "Code CO-16 means incomplete.", document=DocumentId("sample", "d"))
+
+    draft = await WRITER.write(asked, [asked], [first, second, third, other])
+
+    assert [claim.labels for claim in draft.claims] == [("S1",), ("S2",), ("S3",)]
+
+
+async def test_a_further_sentence_has_to_touch_what_was_asked() -> None:
+    writer = ExtractiveWriter(ByWords(), Thresholds(answers=0.8, supports=0.1, margin=100))
+    question = "appeal deadline authorization denial"
+    asked = "The appeal deadline of an authorization denial is 30 days."
+    beside = "An appeal is decided by the desk."
+
+    draft = await writer.write(question, [question], [evidence("S1", f"{asked} {beside}")])
+
+    assert [claim.text for claim in draft.claims] == [asked]
 
 
 async def test_what_does_not_answer_is_not_quoted() -> None:
