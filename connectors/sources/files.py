@@ -200,20 +200,29 @@ class FilesSource:
         walk = _Walk()
         top = os.fspath(self._folder)
 
+        # An error names a folder as it was opened, by its last name alone; which one it was shows by not having come.
+        awaited = {""}
+        reasons: dict[str, str | None] = {}
+
         def unreadable(error: OSError) -> None:
-            walk.fault(_shown(os.path.relpath(error.filename or top, top)), f"can't be read: {error.strerror}")
+            reasons[Path(error.filename or top).name] = error.strerror
 
         for folder, folders, names, handle in os.fwalk(top, onerror=unreadable, follow_symlinks=False):
             within = "" if folder == top else os.path.relpath(folder, top) + "/"
+            awaited.discard(within.rstrip("/"))
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             if within.count("/") >= _DEEPEST and folders:
                 walk.fault(_shown(within.rstrip("/")), f"its folders are more than {_DEEPEST} deep")
                 folders.clear()
+            awaited.update(within + name for name in folders)
             for name in (*names, *folders):
                 if not name.startswith(".") and f"{within}{name}" not in (ACCESS, _DIRECTORY):
                     _take(walk, before, within + name, name, handle)
             if len(walk.files) + len(walk.skipped) >= MOST_FILES:
                 raise Stop(f"{top!r} holds more than {MOST_FILES:,} files; split it into several sources")
+        for path in awaited - walk.skipped.keys():  # a link to a folder is not entered, and was told of
+            reason = reasons.get(Path(path or top).name) or "the folder could not be opened"
+            walk.fault(_shown(path or "."), f"can't be read: {reason}")
         return walk
 
 

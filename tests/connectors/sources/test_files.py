@@ -16,6 +16,7 @@ from connectors.sources.files import FilesSource
 from policies.facts import ScopeState
 from policies.names import DocumentId, Principal
 from tests.connectors.conformance.source_suite import AT, SourceSuite, Tenant, cursor_of, told, upserts
+from tests.unprivileged import as_an_ordinary_user
 
 
 @dataclass(slots=True)
@@ -153,18 +154,22 @@ async def test_a_name_that_is_not_text_is_passed_over(folder: Folder) -> None:
     assert set(await skipped(folder)) == {"bad�.md"}
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 async def test_what_cannot_be_read_is_said_and_the_walk_is_not_complete(folder: Folder) -> None:
     folder.write("a", "Alpha.")
     folder.write("shut/b", "Beta.")
     (folder.path / "a.md").chmod(0)
+    folder.write("open/deep/c", "Gamma.")
+    folder.write("open/shut/d", "Delta.")
     (folder.path / "shut").chmod(0)
+    (folder.path / "open" / "shut").chmod(0)
 
-    changes = await told(folder.source)
+    with as_an_ordinary_user():
+        changes = await told(folder.source)
     (folder.path / "shut").chmod(0o700)
+    (folder.path / "open" / "shut").chmod(0o700)
 
     assert changes[-1] == Checkpoint(cursor_of(changes), complete=False)
-    assert {c.document.key for c in changes if isinstance(c, Skipped)} == {"a.md", "shut"}
+    assert {c.document.key for c in changes if isinstance(c, Skipped)} == {"a.md", "shut", "open/shut"}
 
 
 async def test_a_folder_that_is_gone_stops_the_walk(folder: Folder) -> None:
