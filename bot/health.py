@@ -89,11 +89,18 @@ async def _index(app: App) -> dict[str, Any]:
 
 
 async def _models(app: App) -> AsyncIterator[dict[str, Any]]:
-    try:
-        await app.doors.embedder.question("ready?")
-        yield _line("embedder")
-    except DoorError as error:
-        yield _line("embedder", str(error), "install what requirements.lock names")
+    if "embedder" not in app.hosted:
+        try:
+            await app.doors.embedder.question("ready?")
+            yield _line("embedder")
+        except DoorError as error:
+            yield _line("embedder", str(error), "install what requirements.lock names")
+    for name, ping in app.hosted.items():
+        try:
+            await ping()
+            yield _line(name)
+        except DoorError as error:
+            yield _line(name, str(error), "check its key, address and model in the settings (docs/models.md)")
     try:
         await app.doors.personal_data.spans("ready?")
         yield _line("personal data")

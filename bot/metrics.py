@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from connectors.usage import Spent
+
 _SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8)
 
 
@@ -23,8 +25,30 @@ class Metrics:
         self.lag = Gauge(
             "footnote_source_lag_seconds", "Since a source was last walked whole.", ["source"], registry=registry
         )
+        self._calls = Counter(
+            "footnote_model_calls", "Calls to hosted models.", ["purpose", "model", "outcome"], registry=registry
+        )
+        self._units = Counter(
+            "footnote_model_units",
+            "Tokens and searches as hosted models bill them.",
+            ["purpose", "model", "unit"],
+            registry=registry,
+        )
+        self._retries = Counter("footnote_model_retries", "Calls made again.", ["purpose", "model"], registry=registry)
+        self._cost = Counter(
+            "footnote_model_cost", "What they cost by the price list.", ["purpose", "model"], registry=registry
+        )
         for outcome in ("answered", "abstained", "unlinked", "refused", "busy"):
             self.asks.labels(outcome)  # there from the first scrape, at 0
+
+    def spent(self, spent: Spent) -> None:
+        """Count one call to a hosted model."""
+        of = (spent.purpose, spent.model)
+        self._calls.labels(*of, "failed" if spent.failed else "done").inc()
+        self._retries.labels(*of).inc(spent.retries)
+        self._cost.labels(*of).inc(spent.cost or 0)
+        for unit, number in spent.units.items():
+            self._units.labels(*of, unit).inc(number)
 
     def written(self) -> bytes:
         """All of it in the Prometheus text format."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bot.errors import WrongUse
+from bot.prices import LIST_PRICES, Prices
 from policies.names import Principal
 
 PREFIX = "FOOTNOTE_"
@@ -126,6 +127,12 @@ def _keys(value: str) -> tuple[Secret, ...]:
     return found
 
 
+def _dimensions(value: str) -> int:
+    if not value.isascii() or not value.isdecimal() or not 1 <= int(value) <= 8192:
+        raise ValueError("a number from 1 to 8192")
+    return int(value)
+
+
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -211,12 +218,37 @@ class Settings:
     weaviate_api_key: Secret | None = _secret("Key for Weaviate.")
     embedder: str = _choice("local", "What turns text into vectors.", "cohere")
     reranker: str = _choice("local", "What reads question and passage together.", "cohere")
-    writer: str = _choice("local", "What writes the answer; `local` quotes sentences.", "cohere")
+    writer: str = _choice("local", "What writes the answer; `local` quotes sentences.", "cohere", "openai")
     cohere_api_key: Secret | None = _secret("Key for Cohere.")
+    cohere_embed_api_key: Secret | None = _secret("Key for vectors alone, in its place.")
+    cohere_rerank_api_key: Secret | None = _secret("Key for reranking alone, in its place.")
+    cohere_chat_api_key: Secret | None = _secret("Key for writing alone, in its place.")
     cohere_base_url: str | None = _address("https://api.cohere.com", "Cohere's address, or what stands in its place.")
     cohere_embed_model: str = _name("embed-v4.0", "Model for vectors.")
+    cohere_embed_dimensions: int | None = _setting(
+        None, "Numbers a vector.", _dimensions, "number", shown="what the model makes by itself"
+    )
     cohere_rerank_model: str = _name("rerank-v3.5", "Model for reranking.")
     cohere_chat_model: str = _name("command-a-03-2025", "Model for writing.")
+    openai_base_url: str | None = _address(
+        None, "An endpoint that speaks OpenAI's chat completions, with its path: `https://api.openai.com/v1`."
+    )
+    openai_api_key: Secret | None = _secret("Key for it, if it wants one.")
+    openai_model: str | None = _word(None, "Model for writing there.")
+    model_timeout: timedelta = _setting(
+        timedelta(seconds=60),
+        "How long a hosted model is waited for, with all retries; a sync waits five times as long.",
+        duration,
+        "length of time",
+        shown="`60s`",
+    )
+    model_prices: Prices = _setting(
+        Prices.read(LIST_PRICES),
+        "What hosted models cost: `MODEL=IN/OUT` per million tokens, of rerankers `MODEL=PRICE` per thousand searches.",
+        Prices.read,
+        "prices",
+        shown=f"`{LIST_PRICES}`",
+    )
     oidc_issuer: str | None = _address(None, "The identity provider's issuer.")
     oidc_client_id: str | None = _word(None, "This application at the identity provider.")
     oidc_client_secret: Secret | None = _secret("Its secret.")
@@ -275,15 +307,29 @@ class Settings:
             raise WrongSettings(
                 "production needs FOOTNOTE_SECRET_KEYS (or FOOTNOTE_SECRET_KEYS_FILE); set a long random key"
             )
-        if "cohere" in (self.embedder, self.reranker, self.writer) and self.cohere_api_key is None:
+        for door in ("embedder", "reranker", "writer"):
+            if getattr(self, door) == "cohere" and self.cohere_key(door) is None:
+                raise WrongSettings(
+                    "cohere needs FOOTNOTE_COHERE_API_KEY (or FOOTNOTE_COHERE_API_KEY_FILE); set it or use local"
+                )
+        if self.writer == "openai" and not (self.openai_base_url and self.openai_model):
             raise WrongSettings(
-                "cohere needs FOOTNOTE_COHERE_API_KEY (or FOOTNOTE_COHERE_API_KEY_FILE); set it or use local"
+                "openai needs FOOTNOTE_OPENAI_BASE_URL and FOOTNOTE_OPENAI_MODEL; set both or use local"
             )
         if self.index == "weaviate" and not (self.weaviate_http and self.weaviate_grpc):
             raise WrongSettings(
                 "weaviate needs FOOTNOTE_WEAVIATE_HTTP and FOOTNOTE_WEAVIATE_GRPC; set both or use embedded"
             )
         return self
+
+    def cohere_key(self, door: str) -> Secret | None:
+        """The key for the `embedder`, `reranker` or `writer`: its own, or the one for all."""
+        own = {
+            "embedder": self.cohere_embed_api_key,
+            "reranker": self.cohere_rerank_api_key,
+            "writer": self.cohere_chat_api_key,
+        }
+        return own[door] or self.cohere_api_key
 
 
 def rows() -> tuple[Row, ...]:

@@ -9,16 +9,18 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from bot.calibration import calibration
 from bot.errors import WrongUse
 from bot.settings import Settings
 from connectors.errors import DoorError, Stop
+from connectors.usage import Spent, note
 
 if TYPE_CHECKING:
     from bot.answering.doors import Doors
@@ -26,7 +28,10 @@ if TYPE_CHECKING:
     from bot.keeping import Json, Keeping, Tell
     from bot.looking import Looking
     from bot.metrics import Metrics
+    from connectors.http import Limits as HttpLimits
+    from connectors.http import Site
     from connectors.ledger.address import Limits
+    from connectors.models.local import LocalEmbedder, LocalReranker
     from connectors.ports import (
         Catalog,
         Detector,
@@ -37,21 +42,20 @@ if TYPE_CHECKING:
         Index,
         Parser,
         People,
+        Reranker,
         Source,
         SourceConfig,
         Writer,
     )
+    from connectors.usage import Tell as TellSpent
     from connectors.vault import Vault
     from policies.policy import Policy
 
 Clock = Callable[[], datetime]
+Local = TypeVar("Local", bound="LocalEmbedder | LocalReranker")
 
 SCHEMA = "passages/1"
 """Version of how documents are cut and laid out in an index; raise it and every source is read anew."""
-
-RELEVANCE_FLOOR, MOST_PASSAGES = 0.002, 8
-ANSWERS, SUPPORTS = 0.4, 0.15
-"""Where a shortlist ends and when a sentence answers; calibrated on the golden set, docs/decisions."""
 
 
 def present() -> datetime:
@@ -75,6 +79,7 @@ class App:
     doors: Doors  # the line that carries answers out
     keeping: Keeping  # the line that brings documents in
     looking: Looking
+    hosted: Mapping[str, Callable[[], Awaitable[None]]]  # doors to hosted models, by name; each asked whether it works
 
 
 @asynccontextmanager
@@ -84,8 +89,10 @@ async def open_app(
     """Open the house. `warm`: begin to load the models at once. Raises DoorError when a door does not open, after
     closing those that did."""
     async with AsyncExitStack() as stack:
-        models = _Models(settings)
+        models = _Models(settings, _teller(settings, metrics))
         stack.push_async_callback(models.close)
+        for site in models.sites:
+            await stack.enter_async_context(site)
         if warm:
             await models.begin()  # they load while the rest is imported and opened
             stack.push_async_callback(_settled, asyncio.create_task(models.load()))
@@ -108,6 +115,7 @@ async def _open(
 
     _own(settings.data)
     policy = _policy(settings)
+    limits = calibration(settings.reranker)
     vault = _vault(settings)
     ledger = await stack.enter_async_context(open_ledger(_database(settings), _limits(settings)))
     signer = TraceSigner.from_file(settings.data / "trace-signing-key.pem")
@@ -127,7 +135,7 @@ async def _open(
         detector=joined,
         traces=traces,
         policy=policy,
-        cut=Cut(RELEVANCE_FLOOR, MOST_PASSAGES),
+        cut=Cut(limits.floor, limits.most),
         clock=clock,
         timer=time.perf_counter,
         tag=lambda: secrets.token_hex(3),
@@ -146,6 +154,7 @@ async def _open(
         doors=doors,
         keeping=_keeping(ledger, SqlOwners(ledger.door), index, models.embedder, Detectors(), clock),
         looking=Looking(documents, ledger.catalog, ledger.facts, directory, ledger.people, policy),
+        hosted=models.hosted,
     )
 
 
@@ -223,24 +232,84 @@ class _Counted:
 
 
 class _Models:
-    """The local models and detectors, each loading at its first use, or all at once in threads."""
+    """The models and detectors that were chosen. Local ones load at their first use, or all at once in threads; the
+    sites of hosted ones are still to be opened."""
 
-    def __init__(self, settings: Settings) -> None:
-        for door, chosen in (
-            ("EMBEDDER", settings.embedder),
-            ("RERANKER", settings.reranker),
-            ("WRITER", settings.writer),
-        ):
-            if chosen != "local":
-                raise WrongUse(f"FOOTNOTE_{door}={chosen} is not part of this version; use local")
-        from connectors.models.extractive import ExtractiveWriter, Thresholds
+    def __init__(self, settings: Settings, tell: TellSpent) -> None:
         from connectors.models.local import LocalEmbedder, LocalReranker
         from connectors.pii_process import PersonalDataProcess
 
-        self.embedder = LocalEmbedder()
-        self.reranker = LocalReranker()
-        self.writer: Writer = ExtractiveWriter(self.reranker, Thresholds(ANSWERS, SUPPORTS))
+        self.sites: list[Site] = []
+        self.hosted: dict[str, Callable[[], Awaitable[None]]] = {}
+        self._settings = settings
+        self._tell = tell
+        self._local: list[LocalEmbedder | LocalReranker] = []
+        self.embedder: Embedder = self._cohere("embedder") or self._here(LocalEmbedder())
+        self.reranker: Reranker = self._cohere("reranker") or self._here(LocalReranker())
+        self.writer: Writer = self._writer()
         self.personal_data = PersonalDataProcess()
+
+    def _here(self, model: Local) -> Local:
+        self._local.append(model)
+        return model
+
+    def _cohere(self, door: str) -> Any:
+        """Cohere's part for a door, where it was chosen."""
+        settings = self._settings
+        key = settings.cohere_key(door)
+        if getattr(settings, door) != "cohere" or key is None:
+            return None
+        from connectors.models import cohere
+
+        limits = self._limits()
+        site = self._site("cohere", cohere.address(settings.cohere_base_url or ""), limits)
+        purpose = {"embedder": "embed", "reranker": "rerank", "writer": "write"}[door]
+        account = cohere.Account(site, key.reveal(), purpose, self._tell)
+        made: Any
+        match door:
+            case "embedder":
+                made = cohere.CohereEmbedder(
+                    account, settings.cohere_embed_model, limits, settings.cohere_embed_dimensions
+                )
+            case "reranker":
+                made = cohere.CohereReranker(account, settings.cohere_rerank_model, limits)
+            case _:
+                made = cohere.CohereWriter(account, settings.cohere_chat_model, limits)
+        self.hosted[door] = made.ping
+        return made
+
+    def _writer(self) -> Writer:
+        settings = self._settings
+        if settings.writer == "openai" and settings.openai_base_url and settings.openai_model:
+            from connectors.models.openai import Endpoint, OpenAIWriter
+
+            limits = self._limits()
+            site = self._site("the openai endpoint", settings.openai_base_url, limits)
+            key = settings.openai_api_key.reveal() if settings.openai_api_key else None
+            endpoint = Endpoint(site, key, self._tell)
+            writer = OpenAIWriter(endpoint, settings.openai_model, limits)
+            self.hosted["writer"] = writer.ping
+            return writer
+        if hosted := self._cohere("writer"):
+            made: Writer = hosted
+            return made
+        from connectors.models.extractive import ExtractiveWriter, Thresholds
+
+        fitted = calibration(settings.reranker)
+        return ExtractiveWriter(self.reranker, Thresholds(fitted.answers, fitted.supports))
+
+    def _limits(self) -> HttpLimits:
+        from connectors.http import Limits
+
+        patience = self._settings.model_timeout.total_seconds()
+        return Limits(idle=patience, whole=patience, longest_pause=min(10.0, patience / 2))
+
+    def _site(self, name: str, address: str, limits: HttpLimits) -> Site:
+        from connectors.http import Site
+
+        site = Site(name, address, limits)
+        self.sites.append(site)
+        return site
 
     async def begin(self) -> None:
         """Start the process that takes longest to load. Imports hold the event loop, not another process."""
@@ -248,13 +317,25 @@ class _Models:
 
     async def load(self) -> None:
         """Load everything that an answer needs, side by side."""
-        await asyncio.gather(self.personal_data.load(), self.embedder.load(), self.reranker.load())
+        await asyncio.gather(self.personal_data.load(), *(each.load() for each in self._local))
 
     async def close(self) -> None:
         """Let the threads go, and end the process."""
         await self.personal_data.close()
-        self.embedder.close()
-        self.reranker.close()
+        for each in self._local:
+            each.close()
+
+
+def _teller(settings: Settings, metrics: Metrics | None) -> TellSpent:
+    """Where a call to a hosted model is counted: at its price, for the question that it was made for and in metrics."""
+
+    def tell(spent: Spent) -> None:
+        priced = replace(spent, cost=settings.model_prices.cost(spent))
+        note(priced)
+        if metrics is not None:
+            metrics.spent(priced)
+
+    return tell
 
 
 async def _settled(loading: asyncio.Task[None]) -> None:

@@ -45,6 +45,11 @@ _PATIENT = 5.0  # times as long may a sync wait as somebody who asks
 _SHAPED = re.compile(r"embed-v(\d+)")  # from v4 on, a dimension may be asked for
 
 
+def address(base_url: str) -> str:
+    """The base URL without the version that people copy along: paths here name it."""
+    return re.sub(r"/v[12]/?$", "", base_url)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Account:
     """Where Cohere is, the key for one purpose, and whom to tell what was spent."""
