@@ -171,6 +171,11 @@ class Writer(Protocol):
     @property
     def model(self) -> str: ...
 
+    @property
+    def prompt(self) -> str:
+        """Version of the instructions and the layout that it is given."""
+        ...
+
     async def write(self, question: str, parts: Sequence[str], evidence: Sequence[Evidence]) -> Draft:
         """Claims that quote or restate the evidence and name the labels they rest on; none if it does not answer.
         `parts` are the single things asked, in the question's own words."""

@@ -24,6 +24,7 @@ from bot.answering.shortlist import shorten
 from bot.answering.trace import Attempt
 from connectors.ports import Index
 from connectors.records import Candidate
+from connectors.usage import counted
 from policies.facts import Kind, Subject
 from policies.predicate import Narrowing
 
@@ -39,19 +40,19 @@ async def ask(question: Question, doors: Doors) -> Outcome:
     attempts: list[Attempt] = []
     outcome = not_heard(question, heard, trace_id)
     error = heard.error
-    try:
-        for listening in heard.audiences if outcome is None else ():
-            attempts.append(attempt := await answer(query, question, listening, doors, laps))
-            outcome = ended(attempt, question, trace_id)
-            if isinstance(outcome, Answered):
-                break
-    except Exception as trouble:  # the task boundary: whatever broke, an asker is told nothing of it
-        error = trace.where(trouble)
-        outcome = Busy(seen_by(question, None), trace_id)
+    with counted() as spent:
+        try:
+            for listening in heard.audiences if outcome is None else ():
+                attempts.append(attempt := await answer(query, question, listening, doors, laps))
+                outcome = ended(attempt, question, trace_id)
+                if isinstance(outcome, Answered):
+                    break
+        except Exception as trouble:  # the task boundary: whatever broke, an asker is told nothing of it
+            error = trace.where(trouble)
+            outcome = Busy(seen_by(question, None), trace_id)
     outcome = outcome or Abstained(seen_by(question, None), trace_id)
-    await doors.traces.end(
-        trace_id, trace.end(outcome, attempts, laps.seconds, error), {"reply": outcome.text}, doors.clock()
-    )
+    record = trace.end(outcome, attempts, laps.seconds, spent, error)
+    await doors.traces.end(trace_id, record, {"reply": outcome.text}, doors.clock())
     return outcome
 
 

@@ -19,7 +19,6 @@ from policies.decision import Refused
 from policies.facts import Trust
 from policies.grounding import coverage, difference
 
-PROMPT = "extractive/1"  # version of the instructions and the layout; in every trace
 BUDGET = 6_000  # characters of evidence
 _EXPANDED = 3  # strongest passages whose sections are read on
 _SAME = 0.92  # share of words in common, both ways, from which two passages may be one

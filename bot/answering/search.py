@@ -22,6 +22,7 @@ from bot.answering.retrieve import retrieve
 from bot.answering.shortlist import Ranked, shorten
 from bot.answering.trace import Attempt
 from connectors.errors import DoorError, Stop
+from connectors.usage import counted
 from policies.audience import Everyone
 from policies.masking import mask_all
 from policies.names import ChunkId
@@ -77,16 +78,17 @@ async def search(question: Question, limit: int, doors: Doors) -> Hits:
     attempts: list[Attempt] = []
     hits: tuple[Hit, ...] = ()
     error, trouble = heard.error, None
-    try:
-        for listening in audiences if unheard is None else ():
-            attempt = await _retrieved(query, listening, max(limit, 50), doors, laps)
-            hits = await _masked(_hits(attempt)[:limit], listening, doors)
-            hits, listed = await _still_readable(hits, listening, query, question, doors)
-            attempts.append(replace(attempt, listed=listed))
-    except Exception as crash:  # the task boundary: the trace is ended first, and a text in a message goes nowhere
-        trouble, error, hits = crash, trace.where(crash), ()
+    with counted() as spent:
+        try:
+            for listening in audiences if unheard is None else ():
+                attempt = await _retrieved(query, listening, max(limit, 50), doors, laps)
+                hits = await _masked(_hits(attempt)[:limit], listening, doors)
+                hits, listed = await _still_readable(hits, listening, query, question, doors)
+                attempts.append(replace(attempt, listed=listed))
+        except Exception as crash:  # the task boundary: the trace is ended first, and a text in a message goes nowhere
+            trouble, error, hits = crash, trace.where(crash), ()
     outcome = unheard or Abstained(seen_by(question, None), trace_id)
-    record = trace.end(outcome, attempts, laps.seconds, error)
+    record = trace.end(outcome, attempts, laps.seconds, spent, error)
     record["outcome"] = name(outcome) if unheard else "failed" if error else "searched"
     await doors.traces.end(trace_id, record, {}, doors.clock())
     if error is not None:

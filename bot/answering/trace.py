@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import Any
 
 from bot.answering.audience import Listening
-from bot.answering.context import PROMPT, Context
+from bot.answering.context import Context
 from bot.answering.deliver import Delivery, Withheld
 from bot.answering.doors import Doors
 from bot.answering.gate import Dropped, Gated, Judged
@@ -24,6 +24,7 @@ from bot.answering.question import Query, Question
 from bot.answering.retrieve import Found
 from bot.answering.shortlist import Shortlist
 from connectors.records import Candidate, Draft, written_readers
+from connectors.usage import Spent, cost, tally
 from policies.access import digest
 from policies.audience import Everyone
 from policies.decision import Refused
@@ -62,7 +63,7 @@ def begin(question: Question, query: Query, audiences: Sequence[Listening], door
             "embedder": doors.embedder.model,
             "reranker": doors.reranker.model,
             "writer": doors.writer.model,
-            "prompt": PROMPT,
+            "prompt": doors.writer.prompt,
         },
         "audiences": [_audience(each) for each in audiences],
     }
@@ -80,8 +81,15 @@ def sealed(question: Question, query: Query, audiences: Sequence[Listening]) -> 
     return fields
 
 
-def end(outcome: Outcome, attempts: Sequence[Attempt], timings: Mapping[str, float], error: str | None) -> Record:
-    """The record appended after the reply was made. `timings` are seconds by stage."""
+def end(
+    outcome: Outcome,
+    attempts: Sequence[Attempt],
+    timings: Mapping[str, float],
+    spent: Sequence[Spent],
+    error: str | None,
+) -> Record:
+    """The record appended after the reply was made. `timings` are seconds by stage; `spent`, the calls to hosted
+    models."""
     record: Record = {
         "outcome": name(outcome),
         "visible_to": outcome.audience.visible_to,
@@ -89,6 +97,8 @@ def end(outcome: Outcome, attempts: Sequence[Attempt], timings: Mapping[str, flo
         "citations": _citations(outcome),
         "timings_ms": {stage: round(seconds * 1000) for stage, seconds in timings.items()},
     }
+    if spent:
+        record |= {"usage": tally(spent), "cost": _decimal(cost(spent))}
     if error:
         record["error"] = error
     return record
@@ -153,6 +163,8 @@ def _attempt(attempt: Attempt) -> Record:
             "claims": [_known(claim.labels, attempt.context) for claim in attempt.draft.claims],
             "unanswered": len(attempt.draft.unanswered),
             "usage": dict(attempt.draft.usage),
+            "finish": attempt.draft.finish or None,
+            "provider_request": attempt.draft.request or None,
         }
     if attempt.answer:
         record["loose"] = [

@@ -109,6 +109,7 @@ _ATTEMPT = {
         "missing": COUNT,
         "usage": TALLY,
         "provider_request": CODE,
+        "finish": CODE,
     },
     "loose": Each({"labels": Each(CODE), "reason": LINE}),
     "grounding": Each({"labels": Each(CODE), "supported": FLAG, "score": SCORE, "reason": LINE}),

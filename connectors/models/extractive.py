@@ -105,6 +105,8 @@ class _Asked:
 class ExtractiveWriter:
     """Implements `ports.Writer`."""
 
+    prompt = "extractive/1"
+
     def __init__(self, reranker: Reranker, thresholds: Thresholds) -> None:
         self._reranker = reranker
         self.thresholds = thresholds

@@ -71,6 +71,7 @@ OPEN_TO_ALL = (
     "connectors.codes",
     "connectors.digests",
     "connectors.sentences",
+    "connectors.usage",
 )
 """What `bot.answering` and `connectors.sync` may know of the connectors."""
 

@@ -36,6 +36,7 @@ class Dictated:
     """A writer that says what a test tells it to."""
 
     model = "dictated/1"
+    prompt = "dictated/1"
 
     def __init__(self, *claims: Claim, unanswered: tuple[str, ...] = (), missing: tuple[str, ...] = ()) -> None:
         self.draft = Draft(claims, missing, unanswered, self.model)
