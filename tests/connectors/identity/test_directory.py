@@ -47,9 +47,16 @@ members = []
 ASHA = Principal.person("asha@example.com")
 
 
-@pytest.fixture(params=["", "/{folder}/ledger.sqlite"], ids=["in memory", "in a file"])
+@pytest.fixture(params=["in memory", "in a file", "postgresql"])
 async def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Ledger]:
-    async with open_ledger("sqlite+aiosqlite://" + request.param.format(folder=tmp_path)) as opened:
+    match request.param:
+        case "postgresql":
+            url = request.getfixturevalue("postgres_url")
+        case "in a file":
+            url = f"sqlite+aiosqlite:///{tmp_path / 'ledger.sqlite'}"
+        case _:
+            url = "sqlite+aiosqlite://"
+    async with open_ledger(url) as opened:
         await opened.people.replace(read_directory(SMALL), NOW)
         yield opened
 

@@ -24,8 +24,8 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite+aiosqlite:///{tmp_path / 'ledger.sqlite'}"
+def url(ledger_url: str) -> str:
+    return ledger_url
 
 
 @asynccontextmanager

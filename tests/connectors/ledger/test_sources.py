@@ -15,8 +15,8 @@ WIKI = SourceConfig("wiki", "files", {"path": "/srv/wiki"})
 
 
 @pytest.fixture
-async def ledger() -> AsyncIterator[Ledger]:
-    async with open_ledger("sqlite+aiosqlite://") as opened:
+async def ledger(ledger_url: str) -> AsyncIterator[Ledger]:
+    async with open_ledger(ledger_url) as opened:
         await opened.sources.add(WIKI, NOW)
         yield opened
 
