@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import json
 import os
 import platform
@@ -165,12 +166,13 @@ def lay_out(place: Path, count: int, first_port: int | None = None) -> tuple[Nod
     return tuple(nodes)
 
 
-def start(nodes: Sequence[Node], key: str, *, wait: float = READY_SECONDS) -> Servers:
-    """Start every node and wait until all are ready; raises Trouble, after stopping them, when one is not."""
+def start(nodes: Sequence[Node], key: str, *, wait: float = READY_SECONDS, outlive: bool = True) -> Servers:
+    """Start every node and wait until all are ready; raises Trouble, after stopping them, when one is not. `outlive`:
+    they go on when this process ends."""
     binary = find()
     if binary is None:
         raise Trouble(f"weaviate-server is not installed; run `{INSTALL}`")
-    pids = tuple(launch(binary, node, nodes, key) for node in nodes)
+    pids = tuple(launch(binary, node, nodes, key, outlive=outlive) for node in nodes)
     servers = Servers(key, tuple(nodes), pids)
     try:
         await_ready(nodes, wait)
@@ -180,17 +182,23 @@ def start(nodes: Sequence[Node], key: str, *, wait: float = READY_SECONDS) -> Se
     return servers
 
 
-def launch(binary: Path, node: Node, nodes: Sequence[Node], key: str) -> int:
-    """Start one node of a cluster, in a session of its own so that it outlives the terminal; returns its process id."""
+def launch(binary: Path, node: Node, nodes: Sequence[Node], key: str, *, outlive: bool = True) -> int:
+    """Start one node of a cluster, in a session of its own so that ^C is not for it; returns its process id."""
     place = Path(node.place)
     place.mkdir(parents=True, exist_ok=True)
     command = [str(binary), "--host", _LOOPBACK, "--port", str(node.http), "--scheme", "http"]
     with (place / "log").open("ab") as log:
         process = subprocess.Popen(
             command, env=environment_of(node, nodes, key), cwd=place, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            start_new_session=True,
+            start_new_session=True, preexec_fn=None if outlive else _end_with_parent,
         )  # fmt: skip
+    process.returncode = process.poll() or 0  # it is looked after by its number from here on
     return process.pid
+
+
+def _end_with_parent() -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def environment_of(node: Node, nodes: Sequence[Node], key: str) -> dict[str, str]:

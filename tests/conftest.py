@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from connectors.index.weaviate_door import Address
     from tests.servers import Postgres
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -60,10 +61,28 @@ def postgres(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterat
         yield server
 
 
+@pytest.fixture(scope="session")
+def weaviate(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Address]:
+    """A Weaviate server, the same for all workers of a run; started when the first test asks for it. A test takes an
+    index name of its own."""
+    from tests.weaviate import shared_weaviate
+
+    own = tmp_path_factory.getbasetemp()
+    with shared_weaviate(own if worker_id == "master" else own.parent) as address:
+        yield address
+
+
 @pytest.fixture
 def postgres_url(postgres: Postgres) -> Iterator[str]:
     """The address of a ledger on PostgreSQL, empty and with its schema."""
     with postgres.database("ledger") as name:
+        yield postgres.url(name)
+
+
+@pytest.fixture
+def empty_postgres_url(postgres: Postgres) -> Iterator[str]:
+    """The address of a new database on PostgreSQL that nobody opened as a ledger yet."""
+    with postgres.database() as name:
         yield postgres.url(name)
 
 

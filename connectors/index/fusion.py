@@ -40,6 +40,11 @@ class Fusion:
                 return reciprocal_rank(legs)
 
 
+LEAST_LEG = 100  # hits a leg contributes at least, as Weaviate's do
+MOST_HITS = 1000  # a search gives back at most
+FUSION = Fusion("relative", vector=0.6, lexical=0.4, code=1.0)  # docs/decisions/0002
+
+
 def relative_score(legs: Sequence[Leg]) -> dict[int, float]:
     """The sum over legs of weight x (score - least) / (most - least). A leg whose scores are all equal, such as one of
     a single hit, gives each the full weight; otherwise its last hit gets nothing."""

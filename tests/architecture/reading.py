@@ -150,7 +150,13 @@ def pure(file: File) -> list[str]:
 # ---------------------------------------------------------------- one thing, one room
 
 ROOMS = {
-    "weaviate": ("connectors.index.weaviate",),
+    "weaviate": (
+        "connectors.index.weaviate",
+        "connectors.index.weaviate_door",
+        "connectors.index.weaviate_filters",
+        "connectors.index.weaviate_open",
+        "connectors.index.weaviate_records",
+    ),
     "cohere": ("connectors.models.cohere",),
     "onnxruntime": ("connectors.models.local",),
     "presidio_analyzer": ("connectors.pii", "connectors.pii_names", "connectors.pii_rules"),

@@ -1,0 +1,497 @@
+"""The index on a Weaviate server: the same legs, words and fusion as the embedded one, narrowed inside every leg.
+
+The server has no transactions and a search sees writes half done. So each writing of a version has objects of its own,
+the version's head says which writing counts, and a read looks at the heads *after* it has looked at the objects: what
+is not of the writing that counts is left out and the read is done again (`_settled`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import numpy as np
+from weaviate.classes.data import DataObject
+from weaviate.classes.query import MetadataQuery
+
+from connectors.errors import Stop, Transient
+from connectors.index import lexical
+from connectors.index import weaviate_filters as filters
+from connectors.index import weaviate_records as records
+from connectors.index.fusion import FUSION, LEAST_LEG, MOST_HITS, Fusion, Leg
+from connectors.index.weaviate_door import Address, Door, together
+from connectors.index.weaviate_filters import Sieve
+from connectors.index.weaviate_open import Open, Shelf
+from connectors.index.weaviate_records import Held
+from connectors.ports import IndexIdentity, Stored
+from connectors.records import Candidate, Entry, Ranks, Search
+from policies.names import ChunkId, ContainerId, DocumentId, ScopeId
+from policies.predicate import Narrowing
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+
+_PASSES = 8  # times a read is done again while versions change under it
+_YOUNG = timedelta(minutes=5)  # a head older than this was there before the read began, whatever clocks differ by
+_SETTLED_KEPT = 200_000
+_PAGE = 1000
+_AT_ONCE = 200  # objects with their vectors
+_MOST_CODES = 20
+_MOST_OF_A_CODE = 1000
+_CLOSE_WORDS, _CLOSE_VECTORS, _CLOSE_FUSED = 1e-5, 2e-6, 1e-9  # scores nearer than this are equal: ties go by uuid
+_SCORE, _DISTANCE, _UPDATED = (
+    MetadataQuery(score=True),
+    MetadataQuery(distance=True),
+    MetadataQuery(last_update_time=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    generation: int
+    young: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    """An object as a leg found it; its text is read when it is known to be among the best."""
+
+    id: UUID
+    head: UUID
+    score: float
+
+
+Hidden = frozenset[int]  # numbers of writings that a read leaves out
+Watched = frozenset[UUID]  # heads of versions that were seen before
+Seen = tuple[Sequence[Held], Mapping[UUID, _Head]]
+
+
+class WeaviateIndex:
+    """The port `Index` on a server. Open with `async with`, or call `close` when done; nothing is asked of the server
+    before the first call. `name` is the alias; `clock` tells how old a head is."""
+
+    def __init__(
+        self,
+        address: Address,
+        identity: IndexIdentity,
+        clock: Callable[[], datetime],
+        *,
+        name: str = "Footnote",
+        replication: int = 1,
+        fusion: Fusion = FUSION,
+    ) -> None:
+        self._identity = identity
+        self._clock = clock
+        self._fusion = fusion
+        self._door = Door(address)
+        self._shelf = Shelf(self._door, identity, name, replication)
+        self._settled_before: dict[int, None] = {}
+
+    async def __aenter__(self) -> WeaviateIndex:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connection; what is stored stays."""
+        await self._door.close()
+
+    @property
+    def identity(self) -> IndexIdentity:
+        return self._identity
+
+    # ------------------------------------------------------------ reading
+
+    async def search(self, search: Search) -> Sequence[Candidate]:
+        """The best `limit` candidates over the lexical, vector and code legs, fused, best first; ties by uuid."""
+        sieve = filters.sieve(search.narrowing)
+        limit = min(search.limit, MOST_HITS)
+        if sieve is None or limit < 1:
+            return []
+        on = await self._shelf.open()
+        ranked: dict[UUID, tuple[Ranks, float]] = {}
+
+        async def once(hidden: Hidden, watched: Watched) -> Seen:
+            legs = await self._legs(on, search, _without(sieve, hidden), max(LEAST_LEG, limit))
+            best = self._fused(legs)[:limit]
+            ranked.update((hit.id, (ranks, score)) for hit, ranks, score in best)
+            return await self._bodies(on, [hit for hit, _, _ in best], watched)
+
+        found = await self._settled(once)
+        return [records.candidate(held, *ranked[held.id]) for held in found]
+
+    async def fetch(self, ids: Sequence[ChunkId], narrowing: Narrowing) -> Sequence[Candidate]:
+        """These chunks as far as the narrowing lets them through, in the order asked."""
+        sieve = filters.sieve(narrowing)
+        if sieve is None or not ids:
+            return []
+        spines = [filters.among("spine", part) for part in _parts([chunk.uuid for chunk in dict.fromkeys(ids)], _PAGE)]
+        found = {each.id: each for each in await self._through([sieve.also(part) for part in spines])}
+        return [found[chunk] for chunk in ids if chunk in found]
+
+    async def section(
+        self, document: DocumentId, version: str, parent: str, narrowing: Narrowing
+    ) -> Sequence[Candidate]:
+        """All chunks of a section, by ordinal, as far as the narrowing lets them through."""
+        sieve = filters.sieve(narrowing)
+        if sieve is None:
+            return []
+        within = filters.equal("edition", records.edition(document, version))
+        within = within.also(filters.equal("parent", records.written_parent(parent)))
+        found = await self._through([sieve.also(within)])
+        return sorted(found, key=lambda each: (each.ordinal, each.id.uuid))
+
+    async def vectors(self, digests: Sequence[str]) -> Mapping[str, Matrix]:
+        """Vectors already held for chunks with these digests."""
+        held: dict[str, Matrix] = {}
+        if not digests:
+            return held
+        on = await self._shelf.open()
+        for part in _parts(list(dict.fromkeys(digests)), _AT_ONCE):
+            found, full = await self._vectors_of(on, filters.among("digest", part), _PAGE)
+            held |= found
+            for digest in part if full else ():  # one text can be in so many documents that it fills the answer
+                if digest not in held:
+                    held |= (await self._vectors_of(on, filters.equal("digest", digest), 1))[0]
+        return held
+
+    async def _vectors_of(self, on: Open, those: Sieve, limit: int) -> tuple[dict[str, Matrix], bool]:
+        page = await self._door.read(
+            on.passages.query.fetch_objects(
+                filters=those.filter, limit=limit, return_properties=["digest"], include_vector=True
+            )
+        )
+        found = {
+            str(each.properties["digest"]): np.asarray(each.vector["default"], np.float32) for each in page.objects
+        }
+        return found, len(page.objects) == limit
+
+    async def stored(self, source: str) -> AsyncIterator[Stored]:
+        """Everything held of a source; what is written meanwhile may or may not be among it."""
+        on = await self._shelf.open()
+        wanted, after = records.written_source(source), None
+        shown = ["source", "chunk", "scope", "containers", "digest", "trust"]
+        while True:
+            # A walk by id can't be filtered; one call gives a thousand small objects.
+            page = await self._door.read(
+                on.passages.query.fetch_objects(limit=_PAGE, after=after, return_properties=shown)
+            )
+            for each in page.objects:
+                if each.properties["source"] == wanted:
+                    yield records.stored(each.properties)
+            if len(page.objects) < _PAGE:
+                return
+            after = page.objects[-1].uuid
+
+    async def count(self, source: str) -> int:
+        """How many entries are held of a source."""
+        on = await self._shelf.open()
+        of = filters.equal("source", records.written_source(source))
+        told = await self._door.read(on.passages.aggregate.over_all(filters=of.filter, total_count=True))
+        return int(told.total_count or 0)
+
+    async def check(self) -> str | None:
+        """None when it can serve; else one sentence that says what is wrong and what to do."""
+        try:
+            on = await self._shelf.open(anew=True)
+            if problem := await self._shelf.state(on):
+                return problem
+            page = await self._door.read(on.passages.query.fetch_objects(limit=1, return_properties=["spine", "words"]))
+            for each in page.objects:
+                words = str(each.properties["words"]).split()[:1]
+                if words:
+                    await self._by_words(on, words, filters.equal("spine", each.properties["spine"]), 1)
+        except (Stop, Transient) as error:
+            return str(error)
+        return None
+
+    # ------------------------------------------------------------ writing
+
+    async def put(self, entries: Sequence[Entry]) -> None:
+        """Write the entries of one version of one document in one step, instead of what was held of it.
+
+        1. Objects of a new writing stand beside the old ones; no reader takes them yet. 2. The head names the new
+        writing: from here on every reader takes it and nothing else. 3. What else is held of the version goes. A kill
+        in between leaves what no reader takes, and the next `put` or `retire` removes it.
+        """
+        if not entries:
+            return
+        document, version = self._of_one_version(entries)
+        on = await self._shelf.open(to_write=True)
+        generation = records.new_generation()
+        distinct = {entry.chunk.id: entry for entry in entries}  # of two with the same id the later counts
+        objects = [records.written(entry, generation) for entry in distinct.values()]
+        await self._door.insert(on.passages, objects)
+        await self._door.insert(on.heads, [records.head_of(document, version, generation)])
+        of = filters.equal("edition", records.edition(document, version))
+        await self._remove(on, of.also(filters.differs("generation", generation)))
+
+    async def retire(self, document: DocumentId, keep: frozenset[str]) -> int:
+        """Remove every entry of the document whose version is not in `keep`; returns how many went. The heads go
+        first: from there on no reader takes what is still being removed."""
+        on = await self._shelf.open(to_write=True)
+        those = filters.equal("document", records.written_document(document))
+        if keep:
+            those = those.also(filters.not_among("version", [records.written_version(each) for each in sorted(keep)]))
+        gone = 0
+        while held := await self._ids(on, those):
+            await self._door.delete(on.heads, sorted(set(held.values())))
+            gone += await self._door.delete(on.passages, list(held))
+        return gone
+
+    async def repoint(
+        self, document: DocumentId, scope: ScopeId, ancestors: tuple[str, ...], containers: tuple[ContainerId, ...]
+    ) -> None:
+        """The document's entries now stand under another scope; nothing else of them changes."""
+        on = await self._shelf.open(to_write=True)
+        stands = records.place(scope, ancestors, containers)
+        of = filters.equal("document", records.written_document(document))
+        elsewhere = of.also(filters.differs("place", stands["place"]))
+        while True:
+            page = await self._door.read(
+                on.passages.query.fetch_objects(filters=elsewhere.filter, limit=_AT_ONCE, include_vector=True)
+            )
+            if not page.objects:
+                return
+            # With its vector, unchanged: without it the server would drop the one it has.
+            moved = [
+                DataObject(uuid=each.uuid, properties={**each.properties, **stands}, vector=each.vector["default"])
+                for each in page.objects
+            ]
+            await self._door.insert(on.passages, moved)
+
+    def _of_one_version(self, entries: Sequence[Entry]) -> tuple[DocumentId, str]:
+        of = {(entry.chunk.id.document, entry.chunk.id.version) for entry in entries}
+        if len(of) > 1:
+            raise ValueError(f"entries of one version of one document are put at a time, not of {len(of)}")
+        for entry in entries:
+            if entry.model != self._identity.model or entry.vector.shape != (self._identity.dimensions,):
+                raise Stop(
+                    f"a vector of {entry.model!r} with {entry.vector.shape} numbers does not belong into an index of "
+                    f"{self._identity.model!r} with {self._identity.dimensions}; sync again with one embedder"
+                )
+        return of.pop()
+
+    async def _remove(self, on: Open, those: Sieve) -> None:
+        while held := await self._ids(on, those):
+            await self._door.delete(on.passages, list(held))
+
+    async def _ids(self, on: Open, those: Sieve) -> dict[UUID, UUID]:
+        """Objects that pass, at most ten thousand, and the head of each."""
+        page = await self._door.read(
+            on.passages.query.fetch_objects(filters=those.filter, limit=10_000, return_properties=["head"])
+        )
+        return {each.uuid: each.properties["head"] for each in page.objects}
+
+    # ------------------------------------------------------------ all of a version or nothing
+
+    async def _settled(self, once: Callable[[Hidden, Watched], Awaitable[Seen]]) -> list[Held]:
+        """Read until everything that was seen is of the writing that counts, and counted before the reading began.
+
+        A head that changes between objects and heads is met by reading again with the writings that don't count left
+        out. A version that does not come to rest is left out whole.
+        """
+        hidden: Hidden = frozenset()
+        watched: Watched = frozenset()
+        known: set[int] = set()  # writings that counted before the present pass began
+        for _ in range(_PASSES):
+            objects, heads = await once(hidden, watched)
+            counting = {head.generation for head in heads.values()}
+            stale = {each.generation for each in objects if not _counts(each, heads)}
+            young = {head.generation for head in heads.values() if head.young}
+            unsure = young - known - self._settled_before.keys()
+            if not stale and not unsure and not hidden & counting:
+                self._remember(counting)
+                return list(objects)
+            hidden = (hidden | stale) - counting
+            watched |= {each.head for each in objects}
+            known |= counting
+        return [each for each in objects if _counts(each, heads) and each.generation not in unsure]
+
+    def _remember(self, generations: Iterable[int]) -> None:
+        self._settled_before.update(dict.fromkeys(generations))
+        while len(self._settled_before) > _SETTLED_KEPT:
+            del self._settled_before[next(iter(self._settled_before))]
+
+    async def _heads(self, on: Open, ids: Iterable[UUID]) -> dict[UUID, _Head]:
+        found: dict[UUID, _Head] = {}
+        since = self._clock() - _YOUNG
+        for part in _parts(list(set(ids)), _PAGE):
+            page = await self._door.read(
+                on.heads.query.fetch_objects(
+                    filters=filters.with_ids(part).filter,
+                    limit=len(part),
+                    return_properties=["generation"],
+                    return_metadata=_UPDATED,
+                )
+            )
+            for each in page.objects:
+                updated = each.metadata.last_update_time
+                found[each.uuid] = _Head(int(each.properties["generation"]), updated is None or updated > since)
+        return found
+
+    async def _through(self, sieves: Sequence[Sieve]) -> list[Candidate]:
+        on = await self._shelf.open()
+
+        async def once(hidden: Hidden, watched: Watched) -> Seen:
+            objects: list[Held] = []
+            for sieve in sieves:
+                page = await self._door.read(
+                    on.passages.query.fetch_objects(
+                        filters=_without(sieve, hidden).filter, limit=10_000, return_properties=list(records.SHOWN)
+                    )
+                )
+                objects += [Held(each.uuid, each.properties["head"], each.properties) for each in page.objects]
+            return objects, await self._heads(on, watched.union(each.head for each in objects))
+
+        return [records.candidate(held, Ranks(), 0.0) for held in await self._settled(once)]
+
+    # ------------------------------------------------------------ legs
+
+    async def _legs(self, on: Open, search: Search, sieve: Sieve, width: int) -> list[list[_Hit]]:
+        """Vector, words, codes: each best first, side by side as the server's own hybrid search runs them."""
+        words = lexical.question_words(search.text)
+        return await together(
+            self._by_vector(on, search, sieve, width),
+            self._by_words(on, words, sieve, width),
+            self._by_codes(on, search.codes, sieve, width),
+        )
+
+    async def _by_vector(self, on: Open, search: Search, sieve: Sieve, width: int) -> list[_Hit]:
+        page = await self._door.read(
+            on.searched.query.near_vector(
+                near_vector=[float(number) for number in search.vector],
+                filters=sieve.filter,
+                limit=width,
+                return_properties=["head"],
+                return_metadata=_DISTANCE,
+            )
+        )
+        hits = [
+            _Hit(each.uuid, each.properties["head"], 1.0 - (each.metadata.distance or 0.0)) for each in page.objects
+        ]
+        return _ordered(hits, _CLOSE_VECTORS)[:width]
+
+    async def _by_words(self, on: Open, words: Sequence[str], sieve: Sieve, width: int) -> list[_Hit]:
+        if not words:
+            return []
+        page = await self._door.read(
+            on.searched.query.bm25(
+                query=" ".join(words),
+                query_properties=["words"],
+                filters=sieve.filter,
+                limit=width,
+                return_properties=["head"],
+                return_metadata=_SCORE,
+            )
+        )
+        hits = [_Hit(each.uuid, each.properties["head"], each.metadata.score or 0.0) for each in page.objects]
+        hits = [hit for hit in hits if math.isfinite(hit.score) and hit.score > 0]
+        if not hits:
+            await self._confirm_absence(on, words, sieve)
+        return _ordered(hits, _CLOSE_WORDS)[:width]
+
+    async def _confirm_absence(self, on: Open, words: Sequence[str], sieve: Sieve) -> None:
+        """The canary: a fault inside the server's word search is swallowed there and looks like no hit at all. The same
+        words asked of the index that filters use must find nothing either."""
+        there = sieve.also(filters.among("words", words))
+        page = await self._door.read(
+            on.searched.query.fetch_objects(filters=there.filter, limit=1, return_properties=["head"])
+        )
+        if page.objects:
+            raise Transient("weaviate's word search finds nothing where there is something; restart the server", 5.0)
+
+    async def _by_codes(self, on: Open, codes: Sequence[str], sieve: Sieve, width: int) -> list[_Hit]:
+        """Objects that hold a code, the more and the rarer the better."""
+        distinct = list(dict.fromkeys(codes))[:_MOST_CODES]
+        found = await together(*(self._with_code(on, code, sieve) for code in distinct))
+        # What one code weighs does not matter where there is no other.
+        readable = await self._count_of(on, sieve) if len(distinct) > 1 else _MOST_OF_A_CODE
+        scores: dict[tuple[UUID, UUID], float] = {}
+        for each in found:
+            count = len(each)
+            weight = math.log1p((max(readable, count) - count + 0.5) / (count + 0.5))
+            for key in each:
+                scores[key] = scores.get(key, 0.0) + weight
+        return _ordered([_Hit(id_, head, score) for (id_, head), score in scores.items()], _CLOSE_WORDS)[:width]
+
+    async def _with_code(self, on: Open, code: str, sieve: Sieve) -> list[tuple[UUID, UUID]]:
+        those = sieve.also(filters.among("codes", [code]))
+        page = await self._door.read(
+            on.searched.query.fetch_objects(filters=those.filter, limit=_MOST_OF_A_CODE, return_properties=["head"])
+        )
+        return [(each.uuid, each.properties["head"]) for each in page.objects]
+
+    async def _count_of(self, on: Open, sieve: Sieve) -> int:
+        told = await self._door.read(on.searched.aggregate.over_all(filters=sieve.filter, total_count=True))
+        return int(told.total_count or 0)
+
+    def _fused(self, legs: Sequence[Sequence[_Hit]]) -> list[tuple[_Hit, Ranks, float]]:
+        """Everything any leg found, best first, with where it stood in each."""
+        weights = (self._fusion.vector, self._fusion.lexical, self._fusion.code)
+        fused = self._fusion.fuse(
+            [Leg(weight, [(hit.id.int, hit.score) for hit in leg]) for weight, leg in zip(weights, legs, strict=True)]
+        )
+        at = [{hit.id.int: (rank, hit) for rank, hit in enumerate(leg, 1)} for leg in legs]
+        order = sorted(fused, key=lambda number: (-round(fused[number] / _CLOSE_FUSED), number))
+        return [(_one_of(at, number), _ranks(at, number), fused[number]) for number in order]
+
+    async def _bodies(self, on: Open, hits: Sequence[_Hit], watched: Watched) -> Seen:
+        """The texts of these hits, in order, and the heads of their versions, read after the legs."""
+        heads, read = await together(
+            self._heads(on, watched.union(hit.head for hit in hits)), self._texts(on, [hit.id for hit in hits])
+        )
+        # What went since the legs saw it has no text, and doesn't count.
+        return [Held(hit.id, hit.head, read.get(hit.id, _GONE)) for hit in hits], heads
+
+    async def _texts(self, on: Open, ids: Sequence[UUID]) -> dict[UUID, Mapping[str, Any]]:
+        read: dict[UUID, Mapping[str, Any]] = {}
+        for part in _parts(ids, _PAGE):
+            those = filters.with_ids(part).filter
+            page = await self._door.read(
+                on.passages.query.fetch_objects(filters=those, limit=len(part), return_properties=list(records.SHOWN))
+            )
+            read |= {each.uuid: each.properties for each in page.objects}
+        return read
+
+
+_GONE: Mapping[str, Any] = {}
+
+
+def _counts(held: Held, heads: Mapping[UUID, _Head]) -> bool:
+    head = heads.get(held.head)
+    return head is not None and head.generation == held.generation and held.properties is not _GONE
+
+
+def _without(sieve: Sieve, hidden: Hidden) -> Sieve:
+    return sieve.also(filters.not_among("generation", sorted(hidden))) if hidden else sieve
+
+
+def _ordered(hits: Iterable[_Hit], close: float) -> list[_Hit]:
+    return sorted(hits, key=lambda hit: (-round(hit.score / close), hit.id.int))
+
+
+def _one_of(at: Sequence[Mapping[int, tuple[int, _Hit]]], number: int) -> _Hit:
+    return next(leg[number][1] for leg in at if number in leg)
+
+
+def _ranks(at: Sequence[Mapping[int, tuple[int, _Hit]]], number: int) -> Ranks:
+    vector, words, codes = (leg.get(number) for leg in at)
+    return Ranks(
+        lexical=words[0] if words else None,
+        lexical_score=words[1].score if words else None,
+        vector=vector[0] if vector else None,
+        vector_score=vector[1].score if vector else None,
+        code=codes[0] if codes else None,
+    )
+
+
+def _parts(values: Sequence[Any], size: int) -> list[list[Any]]:
+    return [list(values[start : start + size]) for start in range(0, len(values), size)]
