@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import stat
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import event, inspect
+from sqlalchemy import Connection, event, inspect
 
 from connectors.errors import DoorError, Stop, Transient
 from connectors.ledger import migrations
@@ -24,7 +23,9 @@ from connectors.ledger.door import Door
 from connectors.ledger.open import open_ledger
 from connectors.ledger.tables import METADATA
 from connectors.ledger.upgrade import migrate
-from tests.connectors.ledger.making import HR, NOW, rules
+from tests.connectors.ledger.making import HR, NOW, page, published, rules
+from tests.connectors.ledger.owner import Owner
+from tests.servers import Postgres
 
 
 async def test_the_code_expects_the_last_migration() -> None:
@@ -34,30 +35,95 @@ async def test_the_code_expects_the_last_migration() -> None:
     assert ScriptDirectory.from_config(config).get_current_head() == migrations.HEAD
 
 
-async def test_migrations_make_the_tables_that_the_code_has() -> None:
-    async with open_ledger("sqlite+aiosqlite://") as ledger, ledger.door.read() as connection:
+async def test_migrations_make_the_tables_that_the_code_has(ledger_url: str) -> None:
+    async with open_ledger(ledger_url) as ledger, ledger.door.read() as connection:
         differences = await connection.run_sync(
-            lambda sync: compare_metadata(MigrationContext.configure(sync), METADATA)
+            lambda sync: compare_metadata(MigrationContext.configure(sync, opts={"compare_type": True}), METADATA)
         )
 
     assert differences == []
 
 
-async def test_a_schema_goes_down_and_up_again() -> None:
-    async with open_ledger("sqlite+aiosqlite://") as ledger:
+async def test_a_schema_goes_down_and_up_again(ledger_url: str) -> None:
+    async with open_ledger(ledger_url) as ledger:
+        async with ledger.door.read() as connection:
+            before = await connection.run_sync(described)
         async with ledger.door.write("schema") as connection:
             await connection.run_sync(migrate, "base")
         async with ledger.door.read() as connection:
             assert await connection.run_sync(lambda sync: inspect(sync).get_table_names()) == ["alembic_version"]
         async with ledger.door.write("schema") as connection:
             await connection.run_sync(migrate, migrations.HEAD)
+        async with ledger.door.read() as connection:
+            assert await connection.run_sync(described) == before
 
         scope, _ = await ledger.catalog.state_rules(rules())
         assert await ledger.facts.satisfied(frozenset([HR]), NOW) == {scope}
 
 
-async def test_a_migration_that_fails_leaves_the_schema_as_it_was(tmp_path: Path) -> None:
-    database = engine(f"sqlite+aiosqlite:///{tmp_path / 'l'}")
+async def test_each_migration_goes_back_and_forth_with_rows_in_the_ledger(ledger_url: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+    steps = [script.revision for script in ScriptDirectory.from_config(config).walk_revisions()]
+    async with open_ledger(ledger_url) as ledger:
+        scope, _ = await ledger.catalog.state_rules(rules())
+        await published(ledger, page(ancestors=("home", "team")), scope)
+        for target in steps[1:]:
+            async with ledger.door.write("schema") as connection:
+                await connection.run_sync(migrate, target)
+    async with open_ledger(ledger_url) as again:
+        assert await again.facts.satisfied(frozenset([HR]), NOW) == {scope}
+        assert (await again.facts.resources([(page().id, "v1")]))[page().id, "v1"].current
+
+
+async def test_both_databases_get_the_same_schema(postgres_url: str, tmp_path: Path) -> None:
+    """As far as they have the same words: names, order, nullability, keys, and what is unique or indexed."""
+    found = []
+    for url in (postgres_url, f"sqlite+aiosqlite:///{tmp_path / 'l'}"):
+        async with open_ledger(url) as ledger, ledger.door.read() as connection:
+            found.append(await connection.run_sync(described, types=False))
+
+    assert found[0] == found[1]
+
+
+async def test_a_database_that_keeps_texts_in_another_encoding_is_refused(postgres: Postgres) -> None:
+    name = "latin"
+    postgres.run(f"CREATE DATABASE {name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+
+    with pytest.raises(Stop, match="LATIN1"):
+        async with open_ledger(postgres.url(name)):
+            pass
+
+
+def described(connection: Connection, types: bool = True) -> dict[str, Any]:
+    """The schema as the database tells it."""
+    seen = inspect(connection)
+    return {
+        table: {
+            "columns": [
+                (each["name"], each["nullable"], str(each["type"]) if types else "") for each in seen.get_columns(table)
+            ],
+            "primary key": seen.get_pk_constraint(table)["constrained_columns"],
+            "foreign keys": sorted(
+                (each["constrained_columns"], each["referred_table"], each["options"].get("ondelete"))
+                for each in seen.get_foreign_keys(table)
+            ),
+            "unique": sorted((each["name"] or "", each["column_names"]) for each in seen.get_unique_constraints(table)),
+            "indexes": sorted(
+                (each["name"] or "", each["column_names"])
+                for each in seen.get_indexes(table)
+                if not each.get("duplicates_constraint")
+            ),
+        }
+        for table in sorted(seen.get_table_names())
+    }
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+async def test_a_migration_that_fails_leaves_the_schema_as_it_was(
+    kind: str, empty_postgres_url: str, tmp_path: Path
+) -> None:
+    database = engine(empty_postgres_url if kind == "postgresql" else f"sqlite+aiosqlite:///{tmp_path / 'l'}")
     door = Door(database)
 
     async def half() -> None:
@@ -69,19 +135,16 @@ async def test_a_migration_that_fails_leaves_the_schema_as_it_was(tmp_path: Path
         await half()
     async with door.read() as connection:
         assert await connection.run_sync(lambda sync: inspect(sync).get_table_names()) == []
-    await database.dispose()
+    await door.close()
 
 
-async def test_a_ledger_of_a_newer_version_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.sqlite"
-    async with open_ledger(f"sqlite+aiosqlite:///{path}"):
+async def test_a_ledger_of_a_newer_version_is_refused(ledger_url: str) -> None:
+    async with open_ledger(ledger_url):
         pass
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
-        connection.commit()
+    Owner(ledger_url).run("UPDATE alembic_version SET version_num = '9999'")
 
     with pytest.raises(Stop, match="newer"):
-        async with open_ledger(f"sqlite+aiosqlite:///{path}"):
+        async with open_ledger(ledger_url):
             pass
 
 
@@ -143,25 +206,23 @@ async def test_a_database_that_is_away_is_waited_for() -> None:
             pass
 
 
-async def test_a_table_that_is_missing_is_an_error_of_the_door(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.sqlite"
-    async with open_ledger(f"sqlite+aiosqlite:///{path}") as ledger:
-        with closing(sqlite3.connect(path)) as connection:
-            connection.execute("DROP TABLE clause_principals")
+async def test_a_table_that_is_missing_is_an_error_of_the_door(ledger_url: str) -> None:
+    async with open_ledger(ledger_url) as ledger:
+        Owner(ledger_url).run("DROP TABLE clause_principals")
 
         with pytest.raises(DoorError):
             await ledger.facts.satisfied(frozenset([HR]), NOW)
 
 
-async def test_a_naive_time_is_refused(tmp_path: Path) -> None:
-    async with open_ledger("sqlite+aiosqlite://") as ledger:
+async def test_a_naive_time_is_refused(ledger_url: str) -> None:
+    async with open_ledger(ledger_url) as ledger:
         with pytest.raises((DoorError, ValueError)):
             await ledger.facts.satisfied(frozenset([HR]), NOW.replace(tzinfo=None))
 
 
-async def test_checking_the_schema_is_a_few_statements_that_write_nothing(tmp_path: Path) -> None:
+async def test_checking_the_schema_is_a_few_statements_that_write_nothing(ledger_url: str) -> None:
     statements: list[str] = []
-    async with open_ledger("sqlite+aiosqlite://") as ledger:
+    async with open_ledger("sqlite+aiosqlite://" if "sqlite" in ledger_url else ledger_url) as ledger:
         from connectors.ledger.upgrade import bring_up
 
         event.listen(
