@@ -12,7 +12,6 @@ import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -176,13 +175,18 @@ class CohereEmbedder:
                 f"cohere's {self._name!r} makes vectors of {len(row)} numbers, not {self._dimensions}; "
                 "set FOOTNOTE_COHERE_EMBED_DIMENSIONS to that and build the index anew"
             )
-        if not isinstance(row, list) or not all(isinstance(x, int | float) and not isinstance(x, bool) for x in row):
+        if not isinstance(row, list) or not all(_is_part(x) for x in row):
             raise Transient("cohere sent a vector that is none")
         vector = np.asarray(row, np.float64)
         length = float(np.linalg.norm(vector))
-        if not isfinite(length) or length < 1e-9:
+        if length < 1e-9:
             raise Transient("cohere sent a vector without a direction")
         return np.asarray(vector / length, np.float32)
+
+
+def _is_part(number: object) -> bool:
+    """Whether a number can be one of a vector: finite, and no larger than any model makes."""
+    return isinstance(number, int | float) and not isinstance(number, bool) and -1e6 < number < 1e6
 
 
 class CohereReranker:
@@ -216,7 +220,8 @@ class CohereReranker:
         results = reply.content.get("results")
         found: dict[int, float] = {}
         for result in results if isinstance(results, list) else ():
-            index, score = (result.get("index"), result.get("relevance_score")) if isinstance(result, dict) else (0, 0)
+            table: dict[str, Any] = result if isinstance(result, dict) else {}
+            index, score = table.get("index"), table.get("relevance_score")
             if not isinstance(index, int) or isinstance(index, bool) or index in found:
                 raise Transient("cohere ranked a passage twice, or none")
             if not isinstance(score, int | float) or isinstance(score, bool) or not 0 <= score <= 1:

@@ -50,7 +50,7 @@ MARKED_RULES = f"""{RULES}
 _NO_ANSWER = re.compile(rf"^\W*{NOTHING}\W*$", re.MULTILINE)
 _UNANSWERED = re.compile(r"^\W*UNANSWERED\W{0,3}(\d)\W*$", re.MULTILINE)
 _BULLET = re.compile(r"^(?:[-*•–]\s+|#{1,6}\s+|\d{1,2}[.)]\s+)+")
-_EMPHASIS = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
+_EMPHASIS = re.compile(r"\*\*|(?<!\w)__(?=\w)|(?<=[\w.!?])__(?!\w)")
 _MARK = re.compile(r"\s*\[\s*(p[0-9a-z]{7}(?:\s*[,;]\s*p[0-9a-z]{7}){0,20})\s*\]")
 _OURS = re.compile(r"<(?=/?\s*(?:passage|results?|documents?|co\s*:))", re.IGNORECASE)
 
@@ -130,7 +130,7 @@ def draft_of(said: Sequence[Said], sheet: Sheet, model: str) -> Draft:
 
 def _claims(said: Sequence[Said]) -> Iterator[Claim]:
     for each in said:
-        text = _EMPHASIS.sub(r"\2", _BULLET.sub("", each.text.strip()))
+        text = _EMPHASIS.sub("", _BULLET.sub("", each.text.strip())).strip()
         if any(map(str.isalnum, text)) and not _UNANSWERED.match(text):
             yield Claim(text, tuple(dict.fromkeys(each.labels)))
 
