@@ -42,6 +42,7 @@ _YOUNG = timedelta(minutes=5)  # a head older than this was there before the rea
 _SETTLED_KEPT = 200_000
 _PAGE = 1000
 _AT_ONCE = 200  # objects with their vectors
+_CANARIES = 5
 _MOST_CODES = 20
 _MOST_OF_A_CODE = 1000
 _CLOSE_WORDS, _CLOSE_VECTORS, _CLOSE_FUSED = 1e-5, 2e-6, 1e-9  # scores nearer than this are equal: ties go by uuid
@@ -380,8 +381,19 @@ class WeaviateIndex:
         return _ordered(hits, _CLOSE_VECTORS)[:width]
 
     async def _by_words(self, on: Open, words: Sequence[str], sieve: Sieve, width: int) -> list[_Hit]:
+        """Objects by BM25. With the canary: a fault inside the server's word search is swallowed there and looks like
+        no hit at all, so that the same words asked of the index that filters use must find nothing either."""
         if not words:
             return []
+        there = sieve.also(filters.among("words", words))
+        for _ in range(_CANARIES):  # something may be written between the two
+            if hits := await self._ranked_by_words(on, words, sieve, width):
+                return hits
+            if not await self._any(on, there):
+                return []
+        raise Transient("weaviate's word search finds nothing where there is something; restart the server", 5.0)
+
+    async def _ranked_by_words(self, on: Open, words: Sequence[str], sieve: Sieve, width: int) -> list[_Hit]:
         page = await self._door.read(
             on.searched.query.bm25(
                 query=" ".join(words),
@@ -393,20 +405,13 @@ class WeaviateIndex:
             )
         )
         hits = [_Hit(each.uuid, each.properties["head"], each.metadata.score or 0.0) for each in page.objects]
-        hits = [hit for hit in hits if math.isfinite(hit.score) and hit.score > 0]
-        if not hits:
-            await self._confirm_absence(on, words, sieve)
-        return _ordered(hits, _CLOSE_WORDS)[:width]
+        return _ordered([hit for hit in hits if math.isfinite(hit.score) and hit.score > 0], _CLOSE_WORDS)[:width]
 
-    async def _confirm_absence(self, on: Open, words: Sequence[str], sieve: Sieve) -> None:
-        """The canary: a fault inside the server's word search is swallowed there and looks like no hit at all. The same
-        words asked of the index that filters use must find nothing either."""
-        there = sieve.also(filters.among("words", words))
+    async def _any(self, on: Open, those: Sieve) -> bool:
         page = await self._door.read(
-            on.searched.query.fetch_objects(filters=there.filter, limit=1, return_properties=["head"])
+            on.searched.query.fetch_objects(filters=those.filter, limit=1, return_properties=["head"])
         )
-        if page.objects:
-            raise Transient("weaviate's word search finds nothing where there is something; restart the server", 5.0)
+        return bool(page.objects)
 
     async def _by_codes(self, on: Open, codes: Sequence[str], sieve: Sieve, width: int) -> list[_Hit]:
         """Objects that hold a code, the more and the rarer the better."""

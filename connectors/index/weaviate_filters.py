@@ -79,7 +79,8 @@ def sieve(narrowing: Narrowing) -> Sieve | None:
 
 def _scopes(scope: SearchScope) -> Sieve | None:
     """Every single scope, and every scope in one of the containers but those excepted."""
-    ids, containers, excepted = map(_writable, (scope.ids, scope.containers, scope.excepted))
+    ids, excepted = _writable(scope.ids), _writable(scope.excepted)
+    containers = [str(each) for each in sorted(scope.containers)]
     either: list[AnyFilter] = []
     if ids:
         either.append(among("scope", ids).filter)

@@ -106,7 +106,7 @@ def place(scope: ScopeId, ancestors: Sequence[str], containers: Sequence[Contain
     text = json.dumps([scope, list(ancestors), list(containers)])
     return {
         "scope": scope,
-        "containers": list(containers),
+        "containers": [str(each) for each in containers],
         "ancestors": json.dumps(list(ancestors)),
         "place": sha256(text.encode()).hexdigest(),
     }

@@ -28,7 +28,8 @@ _KEPT: Json = {"dataType": ["text"], "indexFilterable": False, "indexSearchable"
 # back is one JSON text, so that every character comes back as it was: the gate compares digests.
 PROPERTIES: Mapping[str, Json] = {
     "scope": _NUMBER,
-    "containers": {"dataType": ["int[]"], "indexFilterable": True, "indexRangeFilters": False},
+    # As text: the server keeps the numbers of a list as doubles, which are exact to 2**53 only.
+    "containers": {"dataType": ["text[]"], "indexFilterable": True, "indexSearchable": False, "tokenization": "field"},
     "effective_from": _RANGED,
     "effective_to": _RANGED,
     "superseded": _NUMBER,
