@@ -39,6 +39,8 @@ def address(url: str) -> URL:
         parsed = make_url(url)
     except Exception:  # whatever a malformed address makes of the parser; its words hold parts of the address
         raise Stop("the database address can't be read; see FOOTNOTE_DATABASE_URL") from None
+    if "@" in (parsed.host or ""):  # a part of a password, which the network's errors would repeat
+        raise Stop("the database address can't be read: write @ in a password as %40, / as %2F and : as %3A")
     match parsed.drivername:
         case "sqlite" | "sqlite+aiosqlite":
             return parsed.set(drivername="sqlite+aiosqlite")

@@ -26,8 +26,9 @@ def rules(
     state: ScopeState = ScopeState.ACTIVE,
     verified_at: datetime = NOW,
     lease: timedelta = timedelta(hours=24),
+    containers: tuple[str, ...] = (),
 ) -> ScopeRules:
-    return ScopeRules(source, root, access or AccessExpr.any_of(HR), state, verified_at, lease)
+    return ScopeRules(source, root, access or AccessExpr.any_of(HR), state, verified_at, lease, containers)
 
 
 def page(

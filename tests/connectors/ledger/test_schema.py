@@ -232,3 +232,39 @@ async def test_checking_the_schema_is_a_few_statements_that_write_nothing(ledger
 
     assert len(statements) <= 4
     assert set(statements) <= {"BEGIN", "PRAGMA", "SELECT"}
+
+
+async def test_scopes_from_before_containers_stand_in_their_source_and_folders(tmp_path: Path) -> None:
+    url = f"sqlite+aiosqlite:///{tmp_path / 'ledger.sqlite'}"
+    async with open_ledger(url) as ledger:
+        await ledger.sources.add(SourceConfig("files", "files", {}), NOW)
+        await ledger.sources.add(SourceConfig("wiki", "confluence", {}), NOW)
+        for source, root in (("files", "."), ("files", "hr/pay.md"), ("files", "hr/old/pay.md"), ("wiki", "a/b")):
+            await ledger.catalog.state_rules(rules(root, source=source))
+        await ledger.catalog.state_rules(rules("hr/secret.md", AccessExpr.any_of(FINANCE), source="files"))
+        await ledger.catalog.withdraw_scope("files", "hr/old/pay.md")
+        satisfied = await ledger.facts.satisfied(frozenset([HR]), NOW)
+        async with ledger.door.write("schema") as connection:
+            await connection.run_sync(migrate, "0001")
+
+    async with open_ledger(url) as ledger:
+        depths = {}
+        stand = {}
+        for root in (".", "hr/pay.md", "hr/old/pay.md", "hr/secret.md"):
+            scope = await ledger.catalog.scope_of("files", root)
+            assert scope is not None
+            stand[scope] = await ledger.catalog.containers_of(scope)
+            depths[root] = len(stand[scope])
+        other = await ledger.catalog.scope_of("wiki", "a/b")
+        assert other is not None
+        stand[other] = await ledger.catalog.containers_of(other)
+        cover = await ledger.facts.cover([frozenset([HR])], NOW)
+        later, _ = await ledger.catalog.state_rules(rules("hr/new.md", source="files", containers=("hr",)))
+
+        assert depths == {".": 1, "hr/pay.md": 2, "hr/old/pay.md": 3, "hr/secret.md": 2}
+        assert len(stand[other]) == 1
+        assert cover is not None
+        assert {scope for scope, within in stand.items() if cover.has(scope, within)} == satisfied
+        hr = await ledger.catalog.scope_of("files", "hr/pay.md")
+        assert hr is not None
+        assert await ledger.catalog.containers_of(later) == stand[hr]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.connectors.conformance.catalog_suite import CatalogSuite
+from tests.connectors.conformance.cover_suite import CoverSuite
 from tests.connectors.conformance.facts_suite import FactsSuite
 
 
@@ -23,6 +24,10 @@ class TestSqliteFacts(FactsSuite):
     @pytest.fixture
     def url(self) -> str:
         return "sqlite+aiosqlite://"
+
+
+class TestSqliteCovers(CoverSuite):
+    pass
 
 
 class TestSqliteCatalog(CatalogSuite):
