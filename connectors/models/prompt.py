@@ -131,7 +131,7 @@ def draft_of(said: Sequence[Said], sheet: Sheet, model: str) -> Draft:
 def _claims(said: Sequence[Said]) -> Iterator[Claim]:
     for each in said:
         text = _EMPHASIS.sub("", _BULLET.sub("", each.text.strip())).strip()
-        if any(map(str.isalnum, text)) and not _UNANSWERED.match(text):
+        if any(map(str.isalpha, text)) and not _UNANSWERED.match(text):  # "1." is the number of a list
             yield Claim(text, tuple(dict.fromkeys(each.labels)))
 
 
