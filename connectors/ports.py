@@ -28,7 +28,7 @@ from policies.access import Access
 from policies.clearance import Cleared
 from policies.facts import Resource, Scope, Subject, Trust
 from policies.names import ChunkId, ContainerId, DocumentId, Principal, ScopeId
-from policies.predicate import Narrowing
+from policies.predicate import Narrowing, SearchScope
 
 if TYPE_CHECKING:
     import numpy as np
@@ -247,6 +247,11 @@ class Facts(Protocol):
 
     async def satisfied(self, principals: frozenset[Principal], now: datetime) -> frozenset[ScopeId]:
         """The active, unexpired scopes whose every clause holds one of `principals`."""
+        ...
+
+    async def cover(self, readers: Sequence[frozenset[Principal]], now: datetime) -> SearchScope | None:
+        """The scopes that are `satisfied` by every one of `readers`, written with few values; None for none of them.
+        A container stands for scopes that appear in it later, too: the gate on fresh facts is there for those."""
         ...
 
     async def resources(self, versions: Sequence[tuple[DocumentId, str]]) -> Mapping[tuple[DocumentId, str], Resource]:

@@ -15,6 +15,7 @@ from sqlalchemy import Row, delete, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from connectors.errors import Transient
+from connectors.ledger import standings
 from connectors.ledger.dialect import each, listed
 from connectors.ledger.door import Door, new_id, one_transaction_each
 from connectors.ledger.facts import version_name
@@ -78,12 +79,16 @@ class SqlCatalog:
                 "expires_at": _expiry(rules.verified_at, rules.lease),
             }
             at = (scopes.c.source == rules.source) & (scopes.c.root == rules.root)
-            old = (await connection.execute(select(scopes.c.id, scopes.c.expression, scopes.c.state).where(at))).first()
+            old = (await connection.execute(select(*_COUNTED).where(at))).first()
             if old is None:
-                return ScopeId(
-                    await new_id(connection, insert(scopes).values(source=rules.source, root=rules.root, **stated))
-                ), True
+                home = await standings.settle(connection, rules.source, rules.containers)
+                place = {"source": rules.source, "root": rules.root, "container": home}
+                number = await new_id(connection, insert(scopes).values(**place, **stated))
+                await standings.count(connection, home, None, _active(expression, rules.state))
+                return ScopeId(number), True
             await connection.execute(update(scopes).where(at).values(**stated))
+            before, after = _active(old.expression, ScopeState(old.state)), _active(expression, rules.state)
+            await standings.count(connection, old.container, before, after)
             return ScopeId(old.id), (old.expression, old.state) != (expression, rules.state.value)
 
     async def scope_of(self, source: str, root: str) -> ScopeId | None:
@@ -96,7 +101,8 @@ class SqlCatalog:
 
     async def containers_of(self, scope: ScopeId) -> tuple[ContainerId, ...]:
         """What a scope stands in, outermost first and its source at the head; settled when it was first stated."""
-        return ()
+        async with self._door.read() as connection:
+            return await standings.containers_of(connection, scope)
 
     async def rules_of(self, source: str, root: str) -> ScopeRules | None:
         """The rules last recorded for a scope, whatever its state."""
@@ -123,7 +129,10 @@ class SqlCatalog:
         async with self._door.write() as connection:
             await self._runs.fence(connection, source)
             at = (scopes.c.source == source) & (scopes.c.root == root)
-            await connection.execute(update(scopes).where(at).values(state=ScopeState.GONE.value))
+            old = (await connection.execute(select(*_COUNTED).where(at))).first()
+            if old is not None:
+                await connection.execute(update(scopes).where(at).values(state=ScopeState.GONE.value))
+                await standings.count(connection, old.container, _active(old.expression, ScopeState(old.state)), None)
 
     async def hide_subtree(self, source: str, root: str, reason: str, now: datetime) -> None:
         """Nothing at or below `root` is allowed until `show_subtree`: while its rights are being read again."""
@@ -269,7 +278,8 @@ class SqlCatalog:
             await connection.execute(update(documents).where(documents.c.name == str(document)).values(unretired=False))
 
     async def purge(self, now: datetime) -> int:
-        """Forget documents that have been gone for more than thirty days and are cleaned away; returns how many."""
+        """Forget documents that have been gone for more than thirty days and are cleaned away, and the scopes that are
+        gone and nothing stands under any more; returns how many documents."""
         async with self._door.write() as connection:
             old = select(tombstones.c.document).where(tombstones.c.at < now - REMEMBERED)
             clean = (documents.c.life == Life.TOMBSTONE.value) & documents.c.unretired.is_(False)
@@ -278,7 +288,16 @@ class SqlCatalog:
             for number, name in rows:
                 await forget(connection, number)
                 await connection.execute(delete(tombstones).where(tombstones.c.document == name))
+            await standings.forget_gone(connection, now - REMEMBERED)
             return len(rows)
+
+
+_COUNTED = (scopes.c.id, scopes.c.container, scopes.c.expression, scopes.c.state)
+
+
+def _active(expression: int, state: ScopeState) -> int | None:
+    """The rules that a scope is counted under; only an active one is."""
+    return expression if state is ScopeState.ACTIVE else None
 
 
 # ---------------------------------------------------------------- steps within one transaction

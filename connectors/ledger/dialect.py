@@ -17,11 +17,13 @@ from typing import Any, Literal
 
 from sqlalchemy import (
     AsyncAdaptedQueuePool,
+    BigInteger,
     Connection,
     Engine,
     Select,
     String,
     bindparam,
+    cast,
     create_engine,
     event,
     func,
@@ -80,6 +82,12 @@ def each(parameter: str) -> Select[tuple[str]]:
     whatever their number."""
     values = func.footnote_json_values(bindparam(parameter, type_=String())).table_valued("value")
     return select(values.c.value)
+
+
+def each_number(parameter: str) -> Select[tuple[int]]:
+    """As `each`, over integers."""
+    values = func.footnote_json_values(bindparam(parameter, type_=String())).table_valued("value")
+    return select(cast(values.c.value, BigInteger))
 
 
 def storable(value: str) -> bool:

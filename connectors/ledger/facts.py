@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, or_, select
 
+from connectors.ledger import covering
 from connectors.ledger.dialect import each, listed
 from connectors.ledger.door import Door
 from connectors.ledger.rules import Expressions
@@ -26,6 +27,7 @@ from connectors.ledger.tables import (
 from policies.access import Access, Unknown
 from policies.facts import Life, Resource, Scope, ScopeState, Trust
 from policies.names import ChunkId, DocumentId, Principal, ScopeId
+from policies.predicate import SearchScope
 
 # Principals to the clauses they meet, counted by expression: one that has all its clauses met is satisfied. A clause
 # without principals is never among those met, and an expression without clauses never among those counted.
@@ -108,6 +110,10 @@ class SqlFacts:
             return frozenset(ScopeId(row[0]) for row in connection.execute(_SATISFIED, parameters))
 
         return await self._door.look(read)
+
+    async def cover(self, readers: Sequence[frozenset[Principal]], now: datetime) -> SearchScope | None:
+        """The scopes that every one of `readers` satisfies, as a cover; None for none, or no readers."""
+        return await self._door.look(lambda connection: covering.cover(connection, readers, now))
 
     async def resources(self, versions: Sequence[tuple[DocumentId, str]]) -> Mapping[tuple[DocumentId, str], Resource]:
         """What is known of these versions. One statement reads all that can change; the expressions it names can't."""

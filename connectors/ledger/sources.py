@@ -16,6 +16,8 @@ from connectors.ledger.catalog import bury, forget
 from connectors.ledger.door import Door, one_transaction_each
 from connectors.ledger.tables import (
     chunks,
+    container_rules,
+    containers,
     cursors,
     documents,
     hidden_subtrees,
@@ -92,6 +94,8 @@ class SqlSources:
             await connection.execute(update(sources).where(sources.c.name == name).values(state="removing"))
             gone = {"state": ScopeState.GONE.value}
             await connection.execute(update(scopes).where(scopes.c.source == name).values(**gone))
+            of_source = select(containers.c.id).where(containers.c.source == name)
+            await connection.execute(delete(container_rules).where(container_rules.c.container.in_(of_source)))
             alive = (documents.c.source == name) & (documents.c.life != Life.TOMBSTONE.value)
             keys = (await connection.execute(select(documents.c.key).where(alive))).scalars().all()
             for key in keys:
@@ -109,7 +113,7 @@ class SqlSources:
             of_source = select(documents.c.id).where(documents.c.source == name)
             for number in (await connection.execute(of_source)).scalars().all():
                 await forget(connection, number)
-            for table in (cursors, runs, run_claims, tombstones, hidden_subtrees, scopes):
+            for table in (cursors, runs, run_claims, tombstones, hidden_subtrees, scopes, containers):
                 await connection.execute(delete(table).where(table.c.source == name))
             await connection.execute(delete(sources).where(sources.c.name == name))
 

@@ -163,11 +163,39 @@ class ClausePrincipalRow(Row, table=True):
     clause: int = _ref("clauses.id", primary_key=True, index=True)
 
 
+class ContainerRow(Row, table=True):
+    """What contains scopes: a source, a site, a folder. A forest that only grows: each is named by the whole path to
+    it, so that everything in a container is in its parent too, whatever a source moves."""
+
+    __tablename__ = "containers"
+    __table_args__ = ({"sqlite_autoincrement": True},)
+    id: int | None = _id()
+    source: str = _text(index=True)
+    parent: int | None = _ref("containers.id", default=None, index=True)
+    key: str = _text()  # the source's own id; empty for the source itself
+    digest: str = _text(unique=True)  # of the path
+    scopes: int  # that stand in it at any depth, in whatever state
+
+
+class ContainerRulesRow(Row, table=True):
+    """How many active scopes in a container, at any depth, have these rules: a cover is counted from this."""
+
+    __tablename__ = "container_rules"
+    expression: int = _ref("expressions.id", primary_key=True)
+    container: int = _ref("containers.id", primary_key=True, index=True)
+    scopes: int
+
+
 class ScopeRow(Row, table=True):
     """One set of read rules as last verified at its source."""
 
     __tablename__ = "scopes"
-    __table_args__ = (UniqueConstraint("source", "root"), {"sqlite_autoincrement": True})
+    __table_args__ = (
+        UniqueConstraint("source", "root"),
+        Index("ix_scopes_container_expression", "container", "expression"),
+        Index("ix_scopes_state_expires_at", "state", "expires_at"),
+        {"sqlite_autoincrement": True},
+    )
     id: int | None = _id()
     source: str = _text()
     root: str = _text()
@@ -177,6 +205,8 @@ class ScopeRow(Row, table=True):
     verified_at: datetime = _utc()
     lease: int = Field(sa_type=BigInteger)  # microseconds
     expires_at: datetime = _utc()  # verified_at + lease, so that one comparison decides
+    # The innermost of its containers, for good. No foreign key: SQLite can't take a column with one off again.
+    container: int | None = Field(sa_type=Number, default=None)
 
 
 class HiddenSubtreeRow(Row, table=True):
@@ -370,6 +400,8 @@ clauses = _table("clauses")
 expression_clauses = _table("expression_clauses")
 clause_principals = _table("clause_principals")
 scopes = _table("scopes")
+containers = _table("containers")
+container_rules = _table("container_rules")
 hidden_subtrees = _table("hidden_subtrees")
 documents = _table("documents")
 document_ancestors = _table("document_ancestors")

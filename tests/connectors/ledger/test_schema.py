@@ -23,7 +23,9 @@ from connectors.ledger.door import Door
 from connectors.ledger.open import open_ledger
 from connectors.ledger.tables import METADATA
 from connectors.ledger.upgrade import migrate
-from tests.connectors.ledger.making import HR, NOW, page, published, rules
+from connectors.ports import SourceConfig
+from policies.access import AccessExpr
+from tests.connectors.ledger.making import FINANCE, HR, NOW, page, published, rules
 from tests.connectors.ledger.owner import Owner
 from tests.servers import Postgres
 

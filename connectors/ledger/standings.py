@@ -1,0 +1,133 @@
+"""Where scopes stand: their containers, settled when a scope is first stated, and the counts that covers are made of.
+
+Every function is a part of the transaction that changes a scope. A scope is counted once in every container that it is
+in, and once more under its rules while it is active.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from hashlib import sha256
+
+from sqlalchemy import Connection, delete, insert, select, text, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from connectors.ledger.dialect import storable
+from connectors.ledger.door import new_id
+from connectors.ledger.tables import container_rules, containers, documents, scopes
+from policies.facts import ScopeState
+from policies.names import ContainerId, ScopeId
+
+DEEPEST = 8  # containers of a scope, its source among them; what is deeper stands in the last
+_LONGEST = 1000  # characters of a key
+
+# The same words in both databases.
+_ADD = text(
+    "INSERT INTO container_rules (expression, container, scopes) VALUES (:expression, :container, :more) "
+    "ON CONFLICT (expression, container) DO UPDATE SET scopes = container_rules.scopes + excluded.scopes"
+)
+_ABOVE = text(
+    "WITH RECURSIVE above (id, parent, depth) AS (SELECT id, parent, 0 FROM containers WHERE id = :container "
+    "UNION ALL SELECT outer_one.id, outer_one.parent, above.depth + 1 FROM containers outer_one "
+    "JOIN above ON outer_one.id = above.parent) SELECT id FROM above ORDER BY depth DESC"
+)
+_STAND = (
+    "WITH RECURSIVE stand (scope, container) AS (SELECT id, container FROM scopes WHERE container IS NOT NULL "
+    "UNION ALL SELECT stand.scope, containers.parent FROM stand JOIN containers ON containers.id = stand.container "
+    "WHERE containers.parent IS NOT NULL) "
+)
+_COUNT_RULES = text(
+    "INSERT INTO container_rules (expression, container, scopes) " + _STAND +  # noqa: S608 - our own words
+    "SELECT scopes.expression, stand.container, count(*) FROM stand JOIN scopes ON scopes.id = stand.scope "
+    "WHERE scopes.state = 'active' GROUP BY scopes.expression, stand.container"
+)  # fmt: skip
+_COUNT_SCOPES = text(_STAND + "SELECT container, count(*) FROM stand GROUP BY container")  # noqa: S608 - our own words
+
+
+async def settle(connection: AsyncConnection, source: str, stated: Sequence[str]) -> int:
+    """The innermost container of a new scope, made with those above it if need be; the scope is counted in each."""
+    path: list[str] = []
+    parent: int | None = None
+    for key in ("", *_kept(stated)):
+        path.append(key)
+        parent = await _container(connection, source, path, parent)
+        await connection.execute(
+            update(containers).where(containers.c.id == parent).values(scopes=containers.c.scopes + 1)
+        )
+    return int(parent or 0)
+
+
+def _kept(stated: Sequence[str]) -> list[str]:
+    kept: list[str] = []
+    for key in stated[: DEEPEST - 1]:
+        if not storable(key) or len(key) > _LONGEST:
+            break  # it stands in what is above; a container is worth no failed sync
+        if key and key not in kept:
+            kept.append(key)
+    return kept
+
+
+async def _container(connection: AsyncConnection, source: str, path: Sequence[str], parent: int | None) -> int:
+    digest = path_digest(source, path)
+    found = (await connection.execute(select(containers.c.id).where(containers.c.digest == digest))).scalar()
+    if found is not None:
+        return int(found)
+    row = {"source": source, "parent": parent, "key": path[-1], "digest": digest, "scopes": 0}
+    return await new_id(connection, insert(containers).values(**row))
+
+
+def path_digest(source: str, path: Sequence[str]) -> str:
+    """The name of a container: the same for the same path in the same source."""
+    # Each part is hashed by itself: whatever characters keys hold, two paths are never written alike.
+    parts = (sha256(part.encode(errors="surrogatepass")).hexdigest() for part in (source, *path))
+    return sha256(" ".join(["container/1", *parts]).encode()).hexdigest()
+
+
+async def containers_of(connection: AsyncConnection, scope: ScopeId) -> tuple[ContainerId, ...]:
+    """What a scope stands in, outermost first; nothing for a scope that is not known."""
+    home = (await connection.execute(select(scopes.c.container).where(scopes.c.id == scope))).scalar()
+    return tuple(map(ContainerId, await _above(connection, home)))
+
+
+async def count(connection: AsyncConnection, home: int | None, before: int | None, after: int | None) -> None:
+    """A scope that stands in `home` was counted under the rules `before` and is now under `after`; None for neither."""
+    if before == after:
+        return
+    within = await _above(connection, home)
+    changes = [
+        {"expression": rules, "container": container, "more": more}
+        for rules, more in ((before, -1), (after, 1))
+        if rules is not None
+        for container in within
+    ]
+    if changes:
+        await connection.execute(_ADD, changes)
+    if before is not None:
+        none = (container_rules.c.expression == before) & (container_rules.c.scopes == 0)
+        await connection.execute(delete(container_rules).where(none, container_rules.c.container.in_(within)))
+
+
+async def forget_gone(connection: AsyncConnection, before: datetime) -> None:
+    """Remove scopes that are gone, were last verified before then and have no document: a container that held one
+    could never be whole again."""
+    used = select(documents.c.id).where(documents.c.scope == scopes.c.id).exists()
+    gone = (scopes.c.state == ScopeState.GONE.value) & (scopes.c.verified_at < before) & ~used
+    for number, home in (await connection.execute(select(scopes.c.id, scopes.c.container).where(gone))).all():
+        await connection.execute(delete(scopes).where(scopes.c.id == number))
+        within = containers.c.id.in_(await _above(connection, home))
+        await connection.execute(update(containers).where(within).values(scopes=containers.c.scopes - 1))
+
+
+async def _above(connection: AsyncConnection, home: int | None) -> list[int]:
+    return list((await connection.execute(_ABOVE, {"container": home})).scalars().all())
+
+
+def recount(connection: Connection) -> None:
+    """Make every count what the scopes say, within the caller's transaction."""
+    connection.execute(delete(container_rules))
+    connection.execute(_COUNT_RULES)
+    counted = connection.execute(_COUNT_SCOPES).all()
+    connection.execute(update(containers).values(scopes=0))
+    for container, number in counted:
+        connection.execute(update(containers).where(containers.c.id == container).values(scopes=number))
