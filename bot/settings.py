@@ -181,6 +181,18 @@ def _name(default: str, meaning: str) -> str:
     return _setting(default, meaning, _text, "text")
 
 
+def _collection(value: str) -> str:
+    if not (value.isascii() and value.isalnum() and value[0].isupper() and len(value) <= 60):
+        raise ValueError("a capital letter, then letters and digits")
+    return value
+
+
+def _copies(value: str) -> int:
+    if not value.isdecimal() or not 1 <= int(value) <= 9:
+        raise ValueError("a number from 1 to 9, not above the number of nodes")
+    return int(value)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings of one process; each field is `FOOTNOTE_` and its name in capitals."""
@@ -216,6 +228,17 @@ class Settings:
     weaviate_http: str | None = _address(None, "Weaviate's HTTP address.")
     weaviate_grpc: str | None = _word(None, "Weaviate's gRPC address, `host:port`.")
     weaviate_api_key: Secret | None = _secret("Key for Weaviate.")
+    weaviate_collection: str = _setting(
+        "Footnote", "Name of the index there: an alias; its collections begin with it.", _collection, "name"
+    )
+    weaviate_replication: int = _setting(1, "Copies of each passage, when an index is made.", _copies, "number")
+    weaviate_timeout: timedelta = _setting(
+        timedelta(seconds=10),
+        "How long a search there may take; writing may take six times as long.",
+        duration,
+        "length of time",
+        shown="`10s`",
+    )
     embedder: str = _choice("local", "What turns text into vectors.", "cohere")
     reranker: str = _choice("local", "What reads question and passage together.", "cohere")
     writer: str = _choice("local", "What writes the answer; `local` quotes sentences.", "cohere", "openai")

@@ -10,7 +10,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bot.metrics import Metrics
     from connectors.http import Limits as HttpLimits
     from connectors.http import Site
+    from connectors.index.weaviate_door import Address
     from connectors.ledger.address import Limits
     from connectors.models.local import LocalEmbedder, LocalReranker
     from connectors.ports import (
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         Embedder,
         Facts,
         Index,
+        IndexIdentity,
         Parser,
         People,
         Reranker,
@@ -121,7 +123,7 @@ async def _open(
     signer = TraceSigner.from_file(settings.data / "trace-signing-key.pem")
     traces = SqlTraces(ledger.door, vault, signer, settings.data / "trace-checkpoints.jsonl")
     directory = LedgerDirectory(ledger.people)
-    index = await stack.enter_async_context(_index(settings, models.embedder, metrics))
+    index = await stack.enter_async_context(_index(settings, models.embedder, metrics, clock))
     # Every detector judged the passages when they came in; joined, they are judged by our own rules, which are fast.
     joined = Detectors(judges=(signals,))
     doors = Doors(
@@ -203,16 +205,42 @@ def _vault(settings: Settings) -> Vault:
 
 
 @asynccontextmanager
-async def _index(settings: Settings, embedder: Embedder, metrics: Metrics | None) -> AsyncIterator[Index]:
-    if settings.index != "embedded":
-        raise WrongUse(f"FOOTNOTE_INDEX={settings.index} is not part of this version; use embedded")
-    from connectors.index.embedded import EmbeddedIndex
+async def _index(settings: Settings, embedder: Embedder, metrics: Metrics | None, clock: Clock) -> AsyncIterator[Index]:
     from connectors.ports import IndexIdentity
 
     identity = IndexIdentity(embedder.model, embedder.dimensions, SCHEMA)
     counted = metrics.retrievals.inc if metrics is not None else None
-    async with EmbeddedIndex(settings.data / "index.sqlite", identity) as index:
+    async with _opened_index(settings, identity, clock) as index:
         yield index if counted is None else _Counted(index, counted)
+
+
+def _opened_index(settings: Settings, identity: IndexIdentity, clock: Clock) -> AbstractAsyncContextManager[Index]:
+    if settings.index == "embedded":
+        from connectors.index.embedded import EmbeddedIndex
+
+        return EmbeddedIndex(settings.data / "index.sqlite", identity)
+    from connectors.index.weaviate import WeaviateIndex
+
+    return WeaviateIndex(
+        _weaviate(settings),
+        identity,
+        clock,
+        name=settings.weaviate_collection,
+        replication=settings.weaviate_replication,
+    )
+
+
+def _weaviate(settings: Settings) -> Address:
+    from connectors.index.weaviate_door import Address
+
+    key, seconds = settings.weaviate_api_key, settings.weaviate_timeout.total_seconds()
+    return Address(
+        http=settings.weaviate_http or "",  # settings are refused without both
+        grpc=settings.weaviate_grpc or "",
+        key=key.reveal() if key is not None else None,
+        read_seconds=seconds,
+        write_seconds=6 * seconds,
+    )
 
 
 class _Counted:

@@ -92,3 +92,20 @@ def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "postgresql":
         return str(request.getfixturevalue("postgres_url"))
     return f"sqlite+aiosqlite:///{tmp_path / 'ledger.sqlite'}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What was not exercised on this machine, and how to get it, in the last lines."""
+    without = [
+        each
+        for each in terminalreporter.stats.get("skipped", ())
+        if isinstance(each.longrepr, tuple) and "weaviate-server is not installed" in each.longrepr[2]
+    ]
+    if without:
+        from scripts.weaviate import INSTALL
+
+        terminalreporter.write_line(
+            f"{len(without)} tests of the Weaviate index were not run: weaviate-server is not installed; "
+            f"`{INSTALL}` installs it (once, about five minutes)",
+            yellow=True,
+        )

@@ -263,7 +263,7 @@ class WeaviateIndex:
                 return
             # With its vector, unchanged: without it the server would drop the one it has.
             moved = [
-                DataObject(uuid=each.uuid, properties={**each.properties, **stands}, vector=each.vector["default"])
+                DataObject(uuid=each.uuid, properties={**each.properties, **stands}, vector=_vector(each.vector))
                 for each in page.objects
             ]
             await self._door.insert(on.passages, moved)
@@ -468,6 +468,11 @@ class WeaviateIndex:
 
 
 _GONE: Mapping[str, Any] = {}
+
+
+def _vector(vectors: Mapping[str, Any]) -> list[float]:
+    """The only vector of an object."""
+    return list(vectors["default"])
 
 
 def _counts(held: Held, heads: Mapping[UUID, _Head]) -> bool:
