@@ -78,7 +78,7 @@ def replayed(recorded: Replay, policy: Policy) -> Json:
     decisions = [_again(each, policy) for each in recorded.judgements]
     return {
         "trace_id": recorded.trace,
-        "same": all(each["same"] for each in decisions),
+        "same": all(each["same"] for each in decisions) if decisions else None,  # nothing was judged
         "policy_version": policy.version,
         "recorded_policy_version": recorded.policy_version,
         "decisions": decisions,

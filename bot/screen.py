@@ -49,7 +49,7 @@ def table(headings: Sequence[str], lines: Sequence[Sequence[object]], empty: str
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=any(headings))
     for heading in headings:
         shown.add_column(heading, overflow="fold")
     for line in lines:

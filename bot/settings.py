@@ -133,6 +133,13 @@ def _dimensions(value: str) -> int:
     return int(value)
 
 
+def _list(value: str) -> tuple[str, ...]:
+    found = tuple(name for part in value.split(",") if (name := " ".join(part.split())))
+    if not found:
+        raise ValueError("one or more names, separated by commas")
+    return found
+
+
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -294,6 +301,14 @@ class Settings:
         "The principal that means every employee, for what may be said in public channels.",
         _principal,
         "principal",
+    )
+    not_names: tuple[str, ...] = _setting(
+        (),
+        "Names of the company's own products, teams and places that look like a person's and are never masked, separated "
+        "by commas.",
+        _list,
+        "names",
+        shown="none",
     )
     admin_group: Principal | None = _setting(None, "Group whose members may administer.", _principal, "principal")
     reviewer_group: Principal | None = _setting(None, "Group whose members may review.", _principal, "principal")

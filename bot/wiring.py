@@ -275,7 +275,7 @@ class _Models:
         self.embedder: Embedder = self._cohere("embedder") or self._here(LocalEmbedder())
         self.reranker: Reranker = self._cohere("reranker") or self._here(LocalReranker())
         self.writer: Writer = self._writer()
-        self.personal_data = PersonalDataProcess()
+        self.personal_data = PersonalDataProcess(settings.not_names)
 
     def _here(self, model: Local) -> Local:
         self._local.append(model)

@@ -196,9 +196,16 @@ def _plausible(sentence: str, start: int, end: int) -> bool:
         return False
     if len(words) == 1 and sentence[end : end + 1] == ":" and words[0] not in given_names():
         return False  # a label, such as Receipt: Always
+    if len(words) == 1 and words[0] not in given_names() and _named_thing(sentence, end):
+        return False  # Crane Safety, Baker Building
     if all(word in _ORDINARY for word in words) or _code(text) or words[0] in _ORDINARY - given_names():
         return False
     return any(word[0].isupper() for word in text.split()) or words[0] in given_names()
+
+
+def _named_thing(sentence: str, end: int) -> bool:
+    """Whether what ends here goes on as the name of a company, a building or a product."""
+    return _THING.match(sentence, end) is not None
 
 
 def _placed(sentence: str, span: Span) -> bool:
@@ -233,6 +240,11 @@ def _code(word: str) -> bool:
 
 _WORD = re.compile(r"[^\W\d_](?:[\w'’-]{0,40}[^\W_])?")
 _NEXT = re.compile(r"(?P<word>[^\W\d_](?:[\w'’-]{0,40}[^\W_])?\.?)(?P<gap>[ ]?)")
+_THING = re.compile(
+    r" (?:Safety|Building|Hall|House|Tower|Campus|Center|Centre|Team|Desk|Portal|Program(?:me)?|Project|Services?"
+    r"|Systems?|Solutions|Group|Partners|Holdings|Industries|Logistics|Insurance|Health|Bank|Foundation|Institute|University"
+    r"|Hospital|Clinic|Award|Committee|Index|Method|Model|Report|Act|Rule)\b"
+)
 _PARTICLES = frozenset(
     "de da do dos del della di du van von der den ten ter bin ibn al el la le af av zu y e a".split()
 )

@@ -15,6 +15,8 @@ from bot.errors import Unusable, WrongUse
 if TYPE_CHECKING:
     from bot.wiring import App
 
+_KEYS = ("text", "as", "person", "in", "on", "limit", "document")  # of a line of a batch
+
 Json = Mapping[str, Any]
 Answer = Callable[["App", Json], Awaitable[dict[str, Any]]]
 
@@ -35,13 +37,16 @@ def ask(
 ) -> None:
     """Answer TEXT as one person, from what that person may read, with citations.
 
-    A batch line is {"text": …, "as": …, "in": …, "on": …}; all but text and as may be left out.
+    Exit status 3 when something that answering needs failed: the outcome is busy then. A batch line is
+    {"text": …, "as": …, "in": …, "on": …}; all but text and as may be left out.
     """
     if batch is not None:
         _batch(answer_request, batch, {"as": person, "in": place, "on": day})
         return
     answer = _one(answer_request, {"text": _given(text, "TEXT"), "as": _given(person, "--as"), "in": place, "on": day})
     screen.emit(answer) if as_json else show_answer(answer)
+    if answer["outcome"] == "busy":
+        raise click.exceptions.Exit(3)
 
 
 @click.command()
@@ -172,22 +177,35 @@ def _one(answer: Answer, request: Json) -> dict[str, Any]:
 
 
 def _batch(answer: Answer, lines: IO[str], defaults: Json) -> None:
-    """Answer every line in order. A line that can't be used gets {"error": …}; the exit status is 2 then."""
+    """Answer every line in order. A line that can't be used gets {"error": …}; the exit status is 2 then, and 3 when
+    an answer was busy."""
 
     async def work(app: App) -> int:
-        unusable = 0
+        status = 0
         for request in requests(lines):
             try:
                 if isinstance(request, str):
                     raise Unusable(request)
-                screen.emit(await answer(app, {**defaults, **request}))
+                _spelt(request)
+                answered = await answer(app, {**defaults, **request})
+                status = max(status, 3 if answered.get("outcome") == "busy" else 0)
+                screen.emit(answered)
             except WrongUse as error:
-                unusable += 1
+                status = max(status, 2)
                 screen.emit({"error": str(error)})
-        return unusable
+        return status
 
-    if run(work, answers=answer is not _why):
-        raise click.exceptions.Exit(2)
+    if status := run(work, answers=answer is not _why):
+        raise click.exceptions.Exit(status)
+
+
+def _spelt(request: Json) -> None:
+    """Other keys are the caller's own; one that is nearly ours is a mistake that would change the answer."""
+    from difflib import get_close_matches
+
+    for key in sorted(request.keys() - _KEYS):
+        if near := get_close_matches(key.casefold(), _KEYS, 1, 0.75):
+            raise Unusable(f"{key!r} is not read; did you mean {near[0]!r}?")
 
 
 # ---------------------------------------------------------------- for people

@@ -131,7 +131,7 @@ def replay(trace_id: str, as_json: bool) -> None:
         screen.table(("document", "recorded", "recomputed", "same"), lines, "No document was judged.")
         if found["unreadable"]:
             click.echo(f"{found['unreadable']} verdicts had no facts to be recomputed from.")
-    if not found["same"]:
+    if found["same"] is False:
         raise click.exceptions.Exit(1)
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +194,26 @@ def test_a_file_that_is_no_text_is_told_apart_and_not_a_crash(run: Run, tmp_path
 
     assert lines(run("why", "--batch", str(rubbish)), 2)[0]["error"].startswith("not JSON")
     assert lines(run("trace", "verify", str(rubbish), "--json"), 1)[0]["status"] == "truncated"
+
+
+def test_a_misspelt_key_of_a_batch_is_an_error_and_a_foreign_one_is_not(run: Run) -> None:
+    asked = [{"As": "asha@example.com", "document": "x"}, {"as": "asha@example.com", "document": "x", "id": 7}]
+
+    found = lines(run("why", "--batch", "-", stdin="\n".join(map(json.dumps, asked))), 2)
+
+    assert found[0]["error"] == "'As' is not read; did you mean 'as'?"
+    assert found[1]["allowed"] is False
+
+
+def test_an_answer_that_could_not_be_made_ends_with_3(tenant: tuple[Run, Path, Path], tmp_path: Path) -> None:
+    data = shutil.copytree(tenant[2], tmp_path / "data")
+    with closing(sqlite3.connect(data / "index.sqlite")) as index:
+        index.execute("drop table passages")
+        index.commit()
+
+    answered = runner(data)("ask", "How early are flights booked?", "--as", "asha@example.com", "--json")
+
+    assert answered.exit_code == 3
 
 
 def test_a_batch_of_why_ends_with_0_whatever_the_answers(run: Run) -> None:

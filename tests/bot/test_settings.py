@@ -126,3 +126,11 @@ def test_every_secret_of_the_table_is_a_secret() -> None:
 
     assert {f"FOOTNOTE_{name}" for name in ("SLACK_BOT_TOKEN", "SECRET_KEYS", "DATABASE_URL")} <= secrets
     assert repr(Secret(KEY)) == "Secret(…)"
+
+
+def test_names_that_are_no_persons_are_a_list() -> None:
+    assert Settings.read({"FOOTNOTE_NOT_NAMES": "Crane Safety,  Grace  Desk,"}).not_names == (
+        "Crane Safety",
+        "Grace Desk",
+    )
+    assert "separated by commas" in wrong(NOT_NAMES=" , ")

@@ -98,6 +98,7 @@ def test_it_is_found(detector: Presidio, text: str, kind: str, value: str) -> No
         "Contact Human Resources, Finance or Payroll on Monday in London.",
         "The employee number is on the badge. Members pay the membership fee.",
         "Footnote answers; Project Maria is a project.",
+        "Crane Safety is audited by the site lead; ask Crane Safety about it.",
         "EUR 1,500.00 in 2026, 150 EUR a night, 12.5 % and 1-2 days.",
         "Version 10.2.3.4 replaces 9.8.7.6; pages 123-456.",
         "",
