@@ -304,8 +304,7 @@ class Settings:
     )
     not_names: tuple[str, ...] = _setting(
         (),
-        "Names of the company's own products, teams and places that look like a person's and are never masked, separated "
-        "by commas.",
+        "Names of products, teams and places that look like a person's and are never masked, separated by commas.",
         _list,
         "names",
         shown="none",
