@@ -16,7 +16,7 @@ from aiohttp import web
 
 from bot import logs
 from bot.health import ready
-from bot.keeping import sync_named
+from bot.keeping import overview, sync_named
 from bot.metrics import Metrics
 from bot.settings import Settings
 from connectors.errors import DoorError, Stop
@@ -94,11 +94,24 @@ def inner(app: App, metrics: Metrics) -> web.Application:
 
     async def numbers(_request: web.Request) -> web.Response:
         kind = "text/plain; version=0.0.4; charset=utf-8"
+        await _measure_lag(app, metrics)
         return web.Response(body=metrics.written(), headers={"Content-Type": kind})
 
     application = web.Application(client_max_size=_LARGEST, middlewares=[_nothing_extra])
     application.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", numbers)])
     return application
+
+
+async def _measure_lag(app: App, metrics: Metrics) -> None:
+    """As it is when somebody looks. A source that was never walked whole has no lag, and neither has a ledger that is
+    away: a number of before would pass for one of now."""
+    metrics.lag.clear()
+    try:
+        async for state in overview(app.keeping):
+            if state["lag_seconds"] is not None:
+                metrics.lag.labels(state["name"]).set(state["lag_seconds"])
+    except DoorError:
+        metrics.lag.clear()
 
 
 @web.middleware

@@ -6,15 +6,16 @@ import asyncio
 import signal
 import sys
 from collections.abc import AsyncIterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import aiohttp
 import pytest
+from aiohttp.test_utils import TestClient, TestServer
 
 from bot.metrics import Metrics
 from bot.settings import Settings
-from bot.web import serving
+from bot.web import inner, serving
 from bot.wiring import App, open_app
 
 
@@ -69,6 +70,24 @@ async def test_a_search_is_counted(app: tuple[App, Metrics], tmp_path: Path) -> 
 
     assert len(found["results"]) == 1
     assert b"footnote_retrievals_total 1.0" in metrics.written()
+
+
+async def test_the_lag_of_a_source_is_that_of_the_moment(tmp_path: Path, now: datetime) -> None:
+    from bot.keeping import add_source, sync_named
+
+    (tmp_path / "docs").mkdir()
+    settings = Settings.read({"FOOTNOTE_DATA": str(tmp_path / "data")})
+    time = [now]
+    metrics = Metrics()
+    async with open_app(settings, clock=lambda: time[0], metrics=metrics) as opened:
+        await add_source(opened.keeping, "s", "files", {"path": str(tmp_path / "docs")})
+        await add_source(opened.keeping, "never", "files", {"path": str(tmp_path / "docs")})
+        await sync_named(opened.keeping, "s")
+        time[0] = now + timedelta(seconds=90)
+        async with TestClient(TestServer(inner(opened, metrics))) as client, client.get("/metrics") as answer:
+            told = [line for line in (await answer.text()).splitlines() if line.startswith("footnote_source_lag")]
+
+    assert told == ['footnote_source_lag_seconds{source="s"} 90.0']
 
 
 async def test_serving_ends_in_order_when_told(tmp_path: Path) -> None:
