@@ -11,11 +11,17 @@ from connectors.errors import Stop
 from connectors.ledger.door import Door, repeated
 from connectors.ledger.migrations import HEAD
 
+COPYING = "copying-"
+"""Before the revision of a schema that is the target of a copy, until the copy is proven whole."""
+
 
 async def bring_up(door: Door) -> None:
     """Compare revisions and migrate when they differ; raises Stop when the ledger is newer than this code."""
-    if await door.look(_revision) == HEAD:
+    found = await door.look(revision)
+    if found == HEAD:
         return
+    if found is not None and found.startswith(COPYING):
+        raise Stop("this ledger is a copy that was not finished; run `footnote ledger copy` to its end")
     async with door.patient() as patient:
         await _migrate(patient)
 
@@ -25,7 +31,7 @@ async def _migrate(door: Door) -> None:
     async with door.write("schema") as connection:
         await _refuse_other_encodings(connection)
         # Another process may have been first while this one waited for the lock.
-        if await connection.run_sync(_revision) != HEAD:
+        if await connection.run_sync(revision) != HEAD:
             await connection.run_sync(migrate, HEAD)
 
 
@@ -36,7 +42,8 @@ async def _refuse_other_encodings(connection: AsyncConnection) -> None:
             raise Stop(f"the database keeps texts in {encoding}; make one with: CREATE DATABASE … ENCODING 'UTF8'")
 
 
-def _revision(connection: Connection) -> str | None:
+def revision(connection: Connection) -> str | None:
+    """What the schema is, or None where there is none."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
@@ -53,7 +60,7 @@ def migrate(connection: Connection, target: str) -> None:
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.attributes["connection"] = connection
     try:
-        if target == "base" or (target < (_revision(connection) or "")):
+        if target == "base" or (target < (revision(connection) or "")):
             command.downgrade(config, target)
         else:
             command.upgrade(config, target)
