@@ -50,6 +50,7 @@ SHAPES = {
     "footnote eval": (
         "`{run, retrieval: {recall@k, precision@k, mrr, ndcg@10}, answers, leaks, per_question, against?}`"
     ),
+    "footnote ledger copy": "`{from, to, tables: {name: rows}, rows, chain: {status, records, problem}, already}`",
     "footnote person import": "`{people, groups, places}`",
     "footnote person link": _PERSON,
     "footnote person list": f"lines {_PERSON}",

@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from connectors.http import Site
     from connectors.index.weaviate_door import Address
     from connectors.ledger.address import Limits
+    from connectors.ledger.door import Door
     from connectors.models.local import LocalEmbedder, LocalReranker
     from connectors.ports import (
         Catalog,
+        ChainVerdict,
         Detector,
         Directory,
         DirectoryTables,
@@ -56,7 +58,7 @@ if TYPE_CHECKING:
 Clock = Callable[[], datetime]
 Local = TypeVar("Local", bound="LocalEmbedder | LocalReranker")
 
-SCHEMA = "passages/1"
+SCHEMA = "passages/2"
 """Version of how documents are cut and laid out in an index; raise it and every source is read anew."""
 
 
@@ -172,6 +174,40 @@ def _database(settings: Settings) -> str:
     if settings.database_url is not None:
         return settings.database_url.reveal()
     return f"sqlite+aiosqlite:///{(settings.data / 'ledger.sqlite').absolute()}"
+
+
+async def copy_ledger(settings: Settings, to: str, tell: Tell) -> Json:
+    """Copy the ledger to another database and prove it equal, without opening anything else of the house."""
+    from connectors.ledger.address import address, without_password
+    from connectors.ledger.copying import copy
+    from connectors.ledger.dialect import engine
+    from connectors.ledger.door import Door
+    from connectors.ledger.open import open_ledger
+    from connectors.ledger.traces import SqlTraces
+    from connectors.trace_signer import TraceSigner
+
+    here, limits = _database(settings), _limits(settings)
+    if address(here) == address(to):
+        raise WrongUse("the target is the ledger itself; name another database")
+    _own(settings.data)
+    vault, signer = _vault(settings), TraceSigner.from_file(settings.data / "trace-signing-key.pem")
+
+    async def prove(door: Door) -> ChainVerdict:
+        return await SqlTraces(door, vault, signer, settings.data / "trace-checkpoints.jsonl").verify()
+
+    async with AsyncExitStack() as stack:
+        ledger = await stack.enter_async_context(open_ledger(here, limits))
+        target = Door(engine(to, limits), limits)
+        stack.push_async_callback(target.close)
+        copied = await copy(ledger.door, target, prove, tell)
+    return {
+        "from": without_password(here),
+        "to": without_password(to),
+        "tables": dict(copied.tables),
+        "rows": sum(copied.tables.values()),
+        "chain": {"status": copied.chain.status, "records": copied.chain.records, "problem": copied.chain.problem},
+        "already": copied.already,
+    }
 
 
 def _limits(settings: Settings) -> Limits:

@@ -38,7 +38,7 @@ def address(url: str) -> URL:
     try:
         parsed = make_url(url)
     except Exception:  # whatever a malformed address makes of the parser; its words hold parts of the address
-        raise Stop("the database address can't be read; see FOOTNOTE_DATABASE_URL") from None
+        raise Stop("the database address can't be read; write it as postgresql+asyncpg://user@host/name") from None
     if "@" in (parsed.host or ""):  # a part of a password, which the network's errors would repeat
         raise Stop("the database address can't be read: write @ in a password as %40, / as %2F and : as %3A")
     match parsed.drivername:
@@ -77,3 +77,9 @@ def connecting(url: URL, limits: Limits) -> tuple[URL, dict[str, Any]]:
 def without_password(url: str) -> str:
     """The address as it may be shown."""
     return address(url).render_as_string(hide_password=True)
+
+
+def holds_password(url: str) -> bool:
+    """Whether whoever reads the address reads a password."""
+    parsed = address(url)
+    return parsed.password is not None or any("password" in name for name in parsed.query)
