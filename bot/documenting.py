@@ -45,7 +45,7 @@ _ASK = (
 )
 SHAPES = {
     "footnote ask": _ASK,
-    "footnote check": "lines `{check, ok, problem, fix}`",
+    "footnote check": "lines `{check, ok, detail, problem, fix}`",
     "footnote demo": "lines as of `ask`",
     "footnote eval": (
         "`{run, retrieval: {recall@k, precision@k, mrr, ndcg@10}, answers, leaks, per_question, against?}`"

@@ -19,8 +19,15 @@ _MISSED = 4  # syncs that may be missed before a source is called late
 _LATE = 86_400.0  # seconds; less is not worth an alarm where nobody runs `serve`
 
 
-def _line(check: str, problem: str | None = None, fix: str | None = None) -> dict[str, Any]:
-    return {"check": check, "ok": problem is None, "problem": problem, "fix": fix if problem else None}
+def _line(check: str, problem: str | None = None, fix: str | None = None, detail: str | None = None) -> dict[str, Any]:
+    """`detail` says what was found where all is well."""
+    return {
+        "check": check,
+        "ok": problem is None,
+        "detail": detail,
+        "problem": problem,
+        "fix": fix if problem else None,
+    }
 
 
 async def checks(app: App) -> AsyncIterator[dict[str, Any]]:
@@ -75,9 +82,9 @@ def _document(scope: Scope) -> Resource:
 async def _ledger(app: App) -> dict[str, Any]:
     try:
         await app.keeping.sources.list()
+        return _line("ledger", detail=await app.about_ledger())
     except DoorError as error:
         return _line("ledger", str(error), "check FOOTNOTE_DATABASE_URL or the data directory")
-    return _line("ledger")
 
 
 async def _index(app: App) -> dict[str, Any]:

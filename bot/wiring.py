@@ -84,6 +84,7 @@ class App:
     keeping: Keeping  # the line that brings documents in
     looking: Looking
     hosted: Mapping[str, Callable[[], Awaitable[None]]]  # doors to hosted models, by name; each asked whether it works
+    about_ledger: Callable[[], Awaitable[str]]  # which database it is, and its schema
 
 
 @asynccontextmanager
@@ -111,6 +112,7 @@ async def _open(
     from bot.looking import Looking
     from connectors.identity.directory import LedgerDirectory
     from connectors.injection import Detectors
+    from connectors.ledger.about import about
     from connectors.ledger.lookup import SqlDocuments, SqlOwners
     from connectors.ledger.open import open_ledger
     from connectors.ledger.traces import SqlTraces
@@ -159,6 +161,7 @@ async def _open(
         keeping=_keeping(ledger, SqlOwners(ledger.door), index, models.embedder, Detectors(), clock),
         looking=Looking(documents, ledger.catalog, ledger.facts, directory, ledger.people, policy),
         hosted=models.hosted,
+        about_ledger=lambda: about(ledger.door),
     )
 
 

@@ -30,8 +30,11 @@ def check(as_json: bool) -> None:
         for each in found:
             screen.emit(each)
     else:
-        lines = [("ok" if each["ok"] else "wrong", each["check"], each["problem"], each["fix"]) for each in found]
-        screen.table(("", "check", "problem", "what to do"), lines, "")
+        lines = [
+            ("ok" if each["ok"] else "wrong", each["check"], each["problem"] or each["detail"], each["fix"])
+            for each in found
+        ]
+        screen.table(("", "check", "found", "what to do"), lines, "")
     if not all(each["ok"] for each in found):
         raise click.exceptions.Exit(1)
 

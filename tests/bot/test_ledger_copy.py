@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from connectors.ledger.migrations import HEAD
 from tests.bot.test_cli import Run, runner, written
 from tests.servers import Postgres
 
@@ -105,3 +106,14 @@ def test_a_copy_killed_with_its_process_goes_on(run: Run, empty_postgres_url: st
 
     assert json.loads(whole.stdout)["chain"]["status"] == "ok"
     assert run("trace", "verify", DATABASE_URL=empty_postgres_url).exit_code == 0
+
+
+def test_check_says_which_database_it_is_and_how_its_schema_stands(run: Run, postgres_url: str) -> None:
+    lines = [
+        [json.loads(line) for line in run("check", "--json", **settings).stdout.splitlines()]
+        for settings in ({}, {"DATABASE_URL": postgres_url})
+    ]
+    details = [next(line["detail"] for line in found if line["check"] == "ledger") for found in lines]
+
+    assert [detail.partition(" ")[0] for detail in details] == ["SQLite", "PostgreSQL"]
+    assert all(detail.endswith(f"schema {HEAD} (up to date)") for detail in details)
