@@ -14,7 +14,7 @@ from hashlib import sha256
 
 from connectors.records import Claim, Draft, Evidence
 from connectors.sentences import sentences
-from policies.grounding import conditions, coverage
+from policies.grounding import Another, about_another, conditions, coverage
 from policies.speech import defused
 
 NOTHING = "NO ANSWER"
@@ -76,6 +76,7 @@ class Sheet:
     parts: tuple[str, ...]
     passages: tuple[Offered, ...]
     labels: dict[str, str]  # id -> label
+    headers: dict[str, str]  # label -> where its passage stands; stays here
 
     @classmethod
     def of(cls, question: str, parts: Sequence[str], evidence: Sequence[Evidence]) -> Sheet:
@@ -88,6 +89,7 @@ class Sheet:
             tuple(parts),
             tuple(map(Offered, ids, texts)),
             {id_: each.label for id_, each in zip(ids, evidence, strict=True)},
+            {each.label: each.passage.content.header for each in evidence},
         )
 
     def asked(self) -> str:
@@ -117,11 +119,12 @@ class Said:
 
 
 def draft_of(said: Sequence[Said], sheet: Sheet, model: str) -> Draft:
-    """A draft from what was written: a claim a sentence. None where the model says there is no answer."""
+    """A draft from what was written: a claim a sentence. None where the model says there is no answer, or speaks of
+    others than the question does."""
     whole = "\n".join(each.text for each in said)
     if _NO_ANSWER.search(whole) or len(whole) > LONGEST:
         return Draft((), (), sheet.parts, model)
-    claims = tuple(dict.fromkeys(_claims(said)))[:_MOST_CLAIMS]
+    claims = _to_the_point(tuple(dict.fromkeys(_claims(said)))[:_MOST_CLAIMS], sheet)
     missing = [each for claim in claims for each in conditions(claim.text) if coverage(each, sheet.question) < 0.5]
     numbers = {int(number) for number in _UNANSWERED.findall(whole)}
     unanswered = [part for number, part in enumerate(sheet.parts, 1) if number in numbers or not claims]
@@ -133,6 +136,19 @@ def _claims(said: Sequence[Said]) -> Iterator[Claim]:
         text = _EMPHASIS.sub("", _BULLET.sub("", each.text.strip())).strip()
         if any(map(str.isalpha, text)) and not _UNANSWERED.match(text):  # "1." is the number of a list
             yield Claim(text, tuple(dict.fromkeys(each.labels)))
+
+
+def _to_the_point(claims: Sequence[Claim], sheet: Sheet) -> tuple[Claim, ...]:
+    """Without claims about another thing than any part of the question names. What is about another kind of people only
+    adds to an answer, and is none alone."""
+    others = {claim: _others(claim, sheet) for claim in claims}
+    kept = tuple(claim for claim in claims if others[claim] != {Another.THING})
+    return kept if any(None in others[claim] for claim in kept) else ()
+
+
+def _others(claim: Claim, sheet: Sheet) -> set[Another | None]:
+    text = " ".join([*(sheet.headers.get(label, "") for label in claim.labels), claim.text])
+    return {about_another(part, text) for part in sheet.parts or (sheet.question,)}
 
 
 def marked(text: str, sheet: Sheet) -> list[Said]:

@@ -10,10 +10,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from inspect import isawaitable
 from typing import Any
 
 from aiohttp import web
 
+from connectors.sentences import sentences
 from tests.doubles.vendor import Json, Refusal, Vendor
 
 KEY = "co-test-key"
@@ -50,28 +52,28 @@ class Cohere(Vendor):
         super().__init__()
         self.dimensions = dimensions
         self.keys: dict[str, str] = {}
-        self.embeds: Callable[[Sequence[str], str, int], list[list[float]]] = hashed
-        self.ranks: Callable[[str, Sequence[str]], list[float]] = overlap
-        self.writes: Callable[[str, Sequence[Json]], Written] = quoting
+        self.embeds: Callable[[Sequence[str], str, int], Any] = hashed  # each of these may be awaited
+        self.ranks: Callable[[str, Sequence[str]], Any] = overlap
+        self.writes: Callable[[str, Sequence[Json]], Any] = quoting
 
     def allowed(self, request: web.Request) -> None:
         if request.headers.get("Authorization") != f"Bearer {self.keys.get(request.path, KEY)}":
             raise Refusal(401, "invalid api token")
 
-    def right(self, path: str, body: Json) -> Json:
+    async def right(self, path: str, body: Json) -> Json:
         if unknown := body.keys() - _FIELDS[path]:
             raise Refusal(422, f"unknown field: {sorted(unknown)[0]}")
         if not body.get("model"):
             raise Refusal(400, "model is required")
         match path:
             case "/v2/embed":
-                return self._embedded(body)
+                return await self._embedded(body)
             case "/v2/rerank":
-                return self._ranked(body)
+                return await self._ranked(body)
             case _:
-                return self._written(body)
+                return await self._written(body)
 
-    def _embedded(self, body: Json) -> Json:
+    async def _embedded(self, body: Json) -> Json:
         texts = body.get("texts")
         if not texts or len(texts) > 96:
             raise Refusal(400, "invalid request: total number of texts must be at most 96 and at least 1")
@@ -82,19 +84,20 @@ class Cohere(Vendor):
         asked = body.get("output_dimension")
         if asked is not None and "v3" in body["model"]:
             raise Refusal(400, "output_dimension is not supported by this model")
+        vectors = await settled(self.embeds(texts, body["input_type"], asked or self.dimensions))
         return {
             "id": "5c8a4a5e-5b0f-4b7c-8f5d-2f4a9f1d1a01",
-            "embeddings": {"float": self.embeds(texts, body["input_type"], asked or self.dimensions)},
+            "embeddings": {"float": vectors},
             "texts": texts,
             "meta": {"api_version": {"version": "2"}, "billed_units": {"input_tokens": _tokens(*texts)}},
             "response_type": "embeddings_by_type",
         }
 
-    def _ranked(self, body: Json) -> Json:
+    async def _ranked(self, body: Json) -> Json:
         documents = body.get("documents")
         if not documents or not body.get("query") or not all(isinstance(each, str) for each in documents):
             raise Refusal(400, "invalid request: query and documents")
-        scores = self.ranks(body["query"], documents)
+        scores = await settled(self.ranks(body["query"], documents))
         results = [{"index": index, "relevance_score": score} for index, score in enumerate(scores)]
         results.sort(key=lambda each: -each["relevance_score"])
         return {
@@ -106,14 +109,14 @@ class Cohere(Vendor):
             },
         }
 
-    def _written(self, body: Json) -> Json:
+    async def _written(self, body: Json) -> Json:
         messages = body.get("messages") or []
         if not messages or messages[-1]["role"] != "user":
             raise Refusal(400, "invalid request: the last message must be the user's")
         if "documents" in body and "safety_mode" in body:
             raise Refusal(400, "safety_mode is not configurable with documents")
         documents = body.get("documents") or []
-        written = self.writes(messages[-1]["content"], documents)
+        written = await settled(self.writes(messages[-1]["content"], documents))
         spent = {
             "input_tokens": _tokens(
                 *[each["content"] for each in messages], *[each["data"]["text"] for each in documents]
@@ -130,6 +133,11 @@ class Cohere(Vendor):
             },
             "usage": {"billed_units": spent, "tokens": {**spent, "input_tokens": spent["input_tokens"] + 500}},
         }
+
+
+async def settled(value: Any) -> Any:
+    """The value, waited for where it has to be."""
+    return await value if isawaitable(value) else value
 
 
 def _citations(written: Written, documents: Sequence[Json]) -> list[Json]:
@@ -178,12 +186,52 @@ def quoting(question: str, documents: Sequence[Json]) -> Written:
     """The two sentences that share most words with the question, if they share any."""
     found: list[tuple[float, str, str]] = []
     for document in documents:
-        sentences = re.split(r"(?<=[.!?])\s+|\n", document["data"]["text"])
-        found += [(overlap(question, [each])[0], each.strip(), document["id"]) for each in sentences if each.strip()]
+        said = sentences(document["data"]["text"])
+        found += [(overlap(question, [each])[0], each, document["id"]) for each in said]
     best = [each for each in sorted(found, key=lambda each: -each[0])[:2] if each[0] >= 0.3]
     if not best:
         return Written("NO ANSWER")
     return Written(" ".join(each[1] for each in best), [(sentence, [id_]) for _, sentence, id_ in best])
+
+
+class Local:
+    """The product's own local models in the place of Cohere's, so that answers on the sample tenant make sense."""
+
+    def __init__(self) -> None:
+        from connectors.models.local import LocalEmbedder, LocalReranker
+
+        self._embedder, self._reranker = LocalEmbedder(), LocalReranker()
+
+    def behind(self, double: Cohere) -> None:
+        """Let the double compute with these."""
+        double.embeds, double.ranks, double.writes = self.embeds, self.ranks, self.writes
+
+    async def embeds(self, texts: Sequence[str], input_type: str, dimensions: int) -> list[list[float]]:
+        if input_type == "search_query":
+            vectors = [await self._embedder.question(text) for text in texts]
+        else:
+            vectors = list(await self._embedder.passages(texts))
+        return [[*map(float, vector), *[0.0] * (dimensions - len(vector))] for vector in vectors]
+
+    async def ranks(self, query: str, documents: Sequence[str]) -> list[float]:
+        return [float(score) for score in await self._reranker.scores(query, [_Text(text) for text in documents])]
+
+    async def writes(self, question: str, documents: Sequence[Json]) -> Written:
+        """The three sentences that answer best, in the documents' words."""
+        pieces = [
+            (sentence, document["id"]) for document in documents for sentence in sentences(document["data"]["text"])
+        ]
+        scores = await self.ranks(question, [sentence for sentence, _ in pieces])
+        best = [piece for score, piece in sorted(zip(scores, pieces, strict=True), reverse=True)[:3] if score >= 0.3]
+        unique = dict(best)
+        if not unique:
+            return Written("NO ANSWER")
+        return Written("\n".join(unique), [(sentence, [id_]) for sentence, id_ in unique.items()])
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    content: str  # all that the local reranker looks at
 
 
 def _tokens(*texts: Any) -> int:

@@ -28,7 +28,7 @@ class OpenAI(Vendor):
         if self.key and request.headers.get("Authorization") != f"Bearer {self.key}":
             raise Refusal(401, "Incorrect API key provided")
 
-    def right(self, path: str, body: Json) -> Json:
+    async def right(self, path: str, body: Json) -> Json:
         if not body.get("model") or not body.get("messages"):
             raise Refusal(400, "you must provide a model parameter")
         asked = body["messages"][-1]["content"]

@@ -47,7 +47,7 @@ class Vendor:
 
     paths = ()
 
-    def right(self, path: str, body: Json) -> Json:
+    async def right(self, path: str, body: Json) -> Json:
         """What a vendor answers when nothing is wrong; raises Refusal."""
         raise NotImplementedError
 
@@ -79,7 +79,7 @@ class Vendor:
         self.calls.append(Call(request.path, dict(request.headers), body))
         try:
             self.allowed(request)
-            right = self.right(request.path, body)
+            right = await self.right(request.path, body)
         except Refusal as refusal:
             return web.json_response({"id": "req-1", "message": str(refusal)}, status=refusal.status)
         waiting = self._faults[request.path]

@@ -695,3 +695,25 @@ async def test_lists_and_bold_type_are_read_as_prose(doors: Doors) -> None:
     claims = await doors.write(Written(text, [(RULE, [ids()[0]]), (EXCEPTION, [ids()[1]])]))
 
     assert [claim for claim in claims if claim.labels] == [Claim(RULE, ("S1",)), Claim(EXCEPTION, ("S2",))]
+
+
+async def test_a_claim_about_another_thing_than_asked_is_not_made(doors: Doors) -> None:
+    question = "Why was claim 847 denied?"
+    texts = ["Claim 912 was denied as a duplicate.", "Claim 847 was denied without an authorization."]
+    doors.double.writes = lambda _q, documents: Written(
+        " ".join(texts), [(text, [each["id"]]) for text, each in zip(texts, documents, strict=True)]
+    )
+    both = await doors.writer.write(question, [question], [evidence("S1", texts[0]), evidence("S2", texts[1])])
+    doors.double.writes = lambda _q, documents: Written(texts[0], [(texts[0], [documents[0]["id"]])])
+    other = await doors.writer.write(question, [question], [evidence("S1", texts[0]), evidence("S2", texts[1])])
+
+    assert both.claims == (Claim(texts[1], ("S2",)),)
+    assert (other.claims, other.unanswered) == ((), (question,))
+
+
+async def test_what_holds_for_other_people_than_asked_about_is_no_answer_alone(doors: Doors) -> None:
+    question = "May a contractor book business class?"
+    rule = "Employees may book business class on long flights."
+    doors.double.writes = lambda _q, documents: Written(rule, [(rule, [documents[0]["id"]])])
+
+    assert (await doors.writer.write(question, [question], [evidence("S1", rule)])).claims == ()
