@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import fields
 from hashlib import sha256
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from connectors.records import Passage
 
 
-def text_digest(header: str, text: str) -> str:
-    """SHA-256 of what is searched and embedded; equal means the same words."""
-    return sha256(f"{header}\x00{text}".encode()).hexdigest()
+def passage_digest(passage: Passage) -> str:
+    """SHA-256 of all that is said and shown of a passage, its title and address too; equal means nothing differs."""
+    parts = [getattr(passage, field.name) for field in fields(passage)]
+    return sha256(json.dumps(parts, default=str).encode()).hexdigest()
+
+
+def text_digest(lead: str, text: str) -> str:
+    """SHA-256 of what is embedded; equal means the same vector."""
+    return sha256(f"{lead}\x00{text}".encode()).hexdigest()

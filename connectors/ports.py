@@ -119,8 +119,8 @@ class Index(Protocol):
         changes."""
         ...
 
-    async def vectors(self, digests: Sequence[str]) -> Mapping[str, Matrix]:
-        """Vectors already held for chunks with these digests, so that unchanged text is not embedded again."""
+    async def vectors(self, keys: Sequence[str]) -> Mapping[str, Matrix]:
+        """Vectors already held for chunks with these `vector_key`s, so that unchanged text is not embedded again."""
         ...
 
     def stored(self, source: str) -> AsyncIterator[Stored]:

@@ -190,12 +190,33 @@ class Chunk:
     ordinal: int  # its place in the document
     heading_path: tuple[str, ...]
     text: str  # what is quoted and shown
-    header: str  # "title › path (version, in force from …)": searched and embedded with the text, never quoted
+    lead: str  # "title › path": embedded above the text
+    header: str  # the lead and what changes: "title › path (version, in force from …)"; searched, never quoted
     codes: tuple[str, ...]  # identifiers found as wholes, normalised: co-197, trv-intl, sec:4.2
     page: int | None
     form: Form
-    digest: str  # SHA-256 of header and text: equal means no new embedding is needed
+    digest: str  # of all that is said and shown of it, `digests.passage_digest`: what the ledger holds an index to
+    vector_key: str  # of lead and text, `digests.text_digest`: equal means that no new embedding is needed
     attributes: Attributes
+
+    @property
+    def passage(self) -> Passage:
+        """What a candidate made of it says and shows."""
+        kept = self.attributes
+        return Passage(
+            text=self.text,
+            header=self.header,
+            heading_path=self.heading_path,
+            title=kept.title,
+            url=kept.url,
+            page=self.page,
+            form=self.form,
+            effective_from=kept.effective_from,
+            effective_to=kept.effective_to,
+            superseded=kept.superseded,
+            owner=kept.owner,
+            labels=kept.labels,
+        )
 
 
 @dataclass(frozen=True, slots=True)

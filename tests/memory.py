@@ -23,7 +23,6 @@ from connectors.records import (
     Entry,
     Form,
     ParsedRecord,
-    Passage,
     Ranks,
     ScopeRules,
     Search,
@@ -33,9 +32,10 @@ from connectors.records import (
 )
 from policies.access import Access, digest, satisfies
 from policies.clearance import Cleared, Sealed
+from policies.cover import cover
 from policies.facts import Life, Resource, Scope, ScopeState, Trust
 from policies.names import ChunkId, ContainerId, DocumentId, Principal, ScopeId
-from policies.predicate import TRUST_RANK, Narrowing, attributes, matches
+from policies.predicate import TRUST_RANK, Narrowing, SearchScope, attributes, matches
 
 # ---------------------------------------------------------------- models
 
@@ -197,9 +197,9 @@ class MemoryIndex:
             for name, e in self.entries.items()
         }
 
-    async def vectors(self, digests: Sequence[str]) -> Mapping[str, Any]:
-        wanted = set(digests)
-        return {e.chunk.digest: e.vector for e in self.entries.values() if e.chunk.digest in wanted}
+    async def vectors(self, keys: Sequence[str]) -> Mapping[str, Any]:
+        wanted = set(keys)
+        return {e.chunk.vector_key: e.vector for e in self.entries.values() if e.chunk.vector_key in wanted}
 
     async def stored(self, source: str) -> AsyncIterator[Stored]:
         for name, entry in list(self.entries.items()):
@@ -239,22 +239,8 @@ def _ranked(scores: Mapping[ChunkId, float], least: float = 0.0) -> dict[ChunkId
 
 
 def _candidate(entry: Entry, ranks: Ranks, score: float) -> Candidate:
-    chunk, own = entry.chunk, entry.chunk.attributes
-    passage = Passage(
-        text=chunk.text,
-        header=chunk.header,
-        heading_path=chunk.heading_path,
-        title=own.title,
-        url=own.url,
-        page=chunk.page,
-        form=chunk.form,
-        effective_from=own.effective_from,
-        effective_to=own.effective_to,
-        superseded=own.superseded,
-        owner=own.owner,
-        labels=own.labels,
-    )
-    sealed = Sealed(chunk.id.document, chunk.id.version, passage)
+    chunk = entry.chunk
+    sealed = Sealed(chunk.id.document, chunk.id.version, chunk.passage)
     return Candidate(chunk.id, sealed, chunk.digest, chunk.parent, chunk.ordinal, ranks, score, entry.trust)
 
 
@@ -296,6 +282,8 @@ class MemoryLedger:
         self.cursors: dict[str, str] = {}
         self.reports: list[Mapping[str, Any]] = []
         self.rules_seen: dict[str, Access] = {}
+        self.standings: dict[ScopeId, tuple[ContainerId, ...]] = {}
+        self._container_ids: dict[tuple[str, ...], ContainerId] = {}
         self._running: set[str] = set()
         self._runs = 0
 
@@ -326,15 +314,21 @@ class MemoryLedger:
         known = self.scopes_by_root.get(place)
         number = known[0] if known else ScopeId(len(self.scopes_by_root) + 1)
         self.scopes_by_root[place] = (number, rules)
+        self.standings.setdefault(number, self._containers(rules))
         old = (digest(known[1].access), known[1].state) if known else None
         return number, old != (digest(rules.access), rules.state)
+
+    def _containers(self, rules: ScopeRules) -> tuple[ContainerId, ...]:
+        path = (rules.source, *rules.containers)
+        above = [path[: depth + 1] for depth in range(len(path))]
+        return tuple(self._container_ids.setdefault(each, ContainerId(len(self._container_ids) + 1)) for each in above)
 
     async def scope_of(self, source: str, root: str) -> ScopeId | None:
         known = self.scopes_by_root.get((source, root))
         return known[0] if known else None
 
     async def containers_of(self, scope: ScopeId) -> tuple[ContainerId, ...]:
-        return ()
+        return self.standings.get(scope, ())
 
     async def rules_of(self, source: str, root: str) -> ScopeRules | None:
         known = self.scopes_by_root.get((source, root))
@@ -448,6 +442,10 @@ class MemoryLedger:
             and now <= rules.verified_at + rules.lease
             and satisfies(principals, rules.access)
         )
+
+    async def cover(self, readers: Sequence[frozenset[Principal]], now: datetime) -> SearchScope | None:
+        each = [await self.satisfied(principals, now) for principals in readers]
+        return cover(frozenset.intersection(*each), self.standings) if each else None
 
     async def resources(self, versions: Sequence[tuple[DocumentId, str]]) -> Mapping[tuple[DocumentId, str], Resource]:
         found = {(document, version): self._resource(document, version) for document, version in versions}

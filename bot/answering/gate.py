@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from connectors.digests import text_digest
+from connectors.digests import passage_digest
 from connectors.ports import Facts
 from connectors.records import Candidate, Passage
 from policies.clearance import Cleared, clear
@@ -91,7 +91,7 @@ async def clear_candidates(candidates: Sequence[Candidate], by: Judging) -> Gate
             case Allowed() as allowed:
                 passage = clear(candidate.passage, allowed)
                 # Of the words themselves: the digest that an index keeps beside them may be another's.
-                digest = text_digest(passage.content.header, passage.content.text)
+                digest = passage_digest(passage.content)
                 if digest not in digests.get(candidate.id, frozenset()):
                     dropped.append(Dropped(candidate.id, "published text"))
                 elif candidate.trust is Trust.QUARANTINED:

@@ -92,9 +92,9 @@ class EmbeddedIndex:
         values = (document.source, document.key, version, parent)
         return await self._reader.read(partial(self._let_through, where, values, narrowing))
 
-    async def vectors(self, digests: Sequence[str]) -> Mapping[str, Matrix]:
-        """Vectors already held for chunks with these digests."""
-        return await self._reader.read(partial(self._vectors_of, tuple(dict.fromkeys(digests))))
+    async def vectors(self, keys: Sequence[str]) -> Mapping[str, Matrix]:
+        """Vectors already held for chunks with these keys."""
+        return await self._reader.read(partial(self._vectors_of, tuple(dict.fromkeys(keys))))
 
     async def stored(self, source: str) -> AsyncIterator[Stored]:
         """Everything held of a source; what is written meanwhile may or may not be among it."""
@@ -223,13 +223,14 @@ class EmbeddedIndex:
     def _heads(self, where: str, values: Sequence[Any], db: sqlite3.Connection) -> list[Mapping[str, Any]]:
         return tables.heads(db, where, values)
 
-    def _vectors_of(self, digests: Sequence[str], db: sqlite3.Connection) -> dict[str, Matrix]:
+    def _vectors_of(self, keys: Sequence[str], db: sqlite3.Connection) -> dict[str, Matrix]:
         self._recognise(db)
         held: dict[str, Matrix] = {}
-        for part in _parts(digests):
-            query = f"SELECT digest, vector FROM entries JOIN vectors USING (row) WHERE {_among('digest', part)}"  # noqa: S608
-            for digest, vector in db.execute(query, part):
-                held[digest] = np.frombuffer(vector, np.float32)
+        for part in _parts(keys):
+            among = _among("vector_key", part)
+            query = f"SELECT vector_key, vector FROM entries JOIN vectors USING (row) WHERE {among}"  # noqa: S608
+            for key, vector in db.execute(query, part):
+                held[key] = np.frombuffer(vector, np.float32)
         return held
 
     def _count(self, source: str, db: sqlite3.Connection) -> int:

@@ -26,7 +26,7 @@ from policies.facts import Trust
 from policies.names import ChunkId, ContainerId, DocumentId, ScopeId
 from policies.predicate import OPEN_END, OPEN_START
 
-LAYOUT = "embedded/1"
+LAYOUT = "embedded/2"
 BUSY_SECONDS = 15.0  # how long a writer waits for another process
 
 _TABLES = """
@@ -45,6 +45,7 @@ CREATE TABLE IF NOT EXISTS entries (
   words INTEGER NOT NULL,
   uuid BLOB NOT NULL UNIQUE,
   digest TEXT NOT NULL,
+  vector_key TEXT NOT NULL,
   ordinal INTEGER NOT NULL,
   source TEXT NOT NULL,
   key TEXT NOT NULL,
@@ -54,7 +55,7 @@ CREATE TABLE IF NOT EXISTS entries (
 );
 CREATE INDEX IF NOT EXISTS entries_by_stamp ON entries (stamp);
 CREATE INDEX IF NOT EXISTS entries_by_document ON entries (source, key, version, parent);
-CREATE INDEX IF NOT EXISTS entries_by_digest ON entries (digest);
+CREATE INDEX IF NOT EXISTS entries_by_vector_key ON entries (vector_key);
 CREATE TABLE IF NOT EXISTS standings (scope INTEGER PRIMARY KEY, containers TEXT NOT NULL, stamp INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS standings_by_stamp ON standings (stamp);
 CREATE TABLE IF NOT EXISTS gone (row INTEGER PRIMARY KEY, stamp INTEGER NOT NULL);
@@ -121,7 +122,8 @@ def add(db: sqlite3.Connection, entry: Entry, stamp: int) -> None:
     words = passage_words(chunk.header, chunk.text)
     cursor = db.execute(
         "INSERT INTO entries (stamp, scope, effective_from, effective_to, superseded, trust, words, uuid, digest,"
-        " ordinal, source, key, version, section, parent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " vector_key, ordinal, source, key, version, section, parent)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             stamp,
             entry.scope,
@@ -132,6 +134,7 @@ def add(db: sqlite3.Connection, entry: Entry, stamp: int) -> None:
             len(words),
             chunk.id.uuid.bytes,
             chunk.digest,
+            chunk.vector_key,
             chunk.ordinal,
             chunk.id.document.source,
             chunk.id.document.key,

@@ -7,7 +7,6 @@ is not of the writing that counts is left out and the read is done again (`_sett
 
 from __future__ import annotations
 
-import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,14 +18,14 @@ from weaviate.classes.data import DataObject
 from weaviate.classes.query import MetadataQuery
 
 from connectors.errors import Stop, Transient
-from connectors.index import lexical
 from connectors.index import weaviate_filters as filters
 from connectors.index import weaviate_records as records
-from connectors.index.fusion import FUSION, LEAST_LEG, MOST_HITS, Fusion, Leg
+from connectors.index.fusion import FUSION, LEAST_LEG, MOST_HITS, Fusion
 from connectors.index.weaviate_door import Address, Door, together
 from connectors.index.weaviate_filters import Sieve
 from connectors.index.weaviate_open import Open, Shelf
 from connectors.index.weaviate_records import Held
+from connectors.index.weaviate_search import Found, Searcher
 from connectors.ports import IndexIdentity, Stored
 from connectors.records import Candidate, Entry, Ranks, Search
 from policies.names import ChunkId, ContainerId, DocumentId, ScopeId
@@ -42,30 +41,13 @@ _YOUNG = timedelta(minutes=5)  # a head older than this was there before the rea
 _SETTLED_KEPT = 200_000
 _PAGE = 1000
 _AT_ONCE = 200  # objects with their vectors
-_CANARIES = 5
-_MOST_CODES = 20
-_MOST_OF_A_CODE = 1000
-_CLOSE_WORDS, _CLOSE_VECTORS, _CLOSE_FUSED = 1e-5, 2e-6, 1e-9  # scores nearer than this are equal: ties go by uuid
-_SCORE, _DISTANCE, _UPDATED = (
-    MetadataQuery(score=True),
-    MetadataQuery(distance=True),
-    MetadataQuery(last_update_time=True),
-)
+_UPDATED = MetadataQuery(last_update_time=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _Head:
     generation: int
     young: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Hit:
-    """An object as a leg found it; its text is read when it is known to be among the best."""
-
-    id: UUID
-    head: UUID
-    score: float
 
 
 Hidden = frozenset[int]  # numbers of writings that a read leaves out
@@ -89,8 +71,8 @@ class WeaviateIndex:
     ) -> None:
         self._identity = identity
         self._clock = clock
-        self._fusion = fusion
         self._door = Door(address)
+        self._searcher = Searcher(self._door, fusion)
         self._shelf = Shelf(self._door, identity, name, replication)
         self._settled_before: dict[int, None] = {}
 
@@ -120,10 +102,9 @@ class WeaviateIndex:
         ranked: dict[UUID, tuple[Ranks, float]] = {}
 
         async def once(hidden: Hidden, watched: Watched) -> Seen:
-            legs = await self._legs(on, search, _without(sieve, hidden), max(LEAST_LEG, limit))
-            best = self._fused(legs)[:limit]
-            ranked.update((hit.id, (ranks, score)) for hit, ranks, score in best)
-            return await self._bodies(on, [hit for hit, _, _ in best], watched)
+            best = await self._searcher.best(on, search, _without(sieve, hidden), limit, max(LEAST_LEG, limit))
+            ranked.update((each.id, (each.ranks, each.score)) for each in best)
+            return await self._with_texts(on, best, watched)
 
         found = await self._settled(once)
         return [records.candidate(held, *ranked[held.id]) for held in found]
@@ -149,28 +130,28 @@ class WeaviateIndex:
         found = await self._through([sieve.also(within)])
         return sorted(found, key=lambda each: (each.ordinal, each.id.uuid))
 
-    async def vectors(self, digests: Sequence[str]) -> Mapping[str, Matrix]:
-        """Vectors already held for chunks with these digests."""
+    async def vectors(self, keys: Sequence[str]) -> Mapping[str, Matrix]:
+        """Vectors already held for chunks with these keys."""
         held: dict[str, Matrix] = {}
-        if not digests:
+        if not keys:
             return held
         on = await self._shelf.open()
-        for part in _parts(list(dict.fromkeys(digests)), _AT_ONCE):
-            found, full = await self._vectors_of(on, filters.among("digest", part), _PAGE)
+        for part in _parts(list(dict.fromkeys(keys)), _AT_ONCE):
+            found, full = await self._vectors_of(on, filters.among("vector_key", part), _PAGE)
             held |= found
-            for digest in part if full else ():  # one text can be in so many documents that it fills the answer
-                if digest not in held:
-                    held |= (await self._vectors_of(on, filters.equal("digest", digest), 1))[0]
+            for key in part if full else ():  # one text can be in so many documents that it fills the answer
+                if key not in held:
+                    held |= (await self._vectors_of(on, filters.equal("vector_key", key), 1))[0]
         return held
 
     async def _vectors_of(self, on: Open, those: Sieve, limit: int) -> tuple[dict[str, Matrix], bool]:
         page = await self._door.read(
             on.passages.query.fetch_objects(
-                filters=those.filter, limit=limit, return_properties=["digest"], include_vector=True
+                filters=those.filter, limit=limit, return_properties=["vector_key"], include_vector=True
             )
         )
         found = {
-            str(each.properties["digest"]): np.asarray(each.vector["default"], np.float32) for each in page.objects
+            str(each.properties["vector_key"]): np.asarray(each.vector["default"], np.float32) for each in page.objects
         }
         return found, len(page.objects) == limit
 
@@ -204,11 +185,7 @@ class WeaviateIndex:
             on = await self._shelf.open(anew=True)
             if problem := await self._shelf.state(on):
                 return problem
-            page = await self._door.read(on.passages.query.fetch_objects(limit=1, return_properties=["spine", "words"]))
-            for each in page.objects:
-                words = str(each.properties["words"]).split()[:1]
-                if words:
-                    await self._by_words(on, words, filters.equal("spine", each.properties["spine"]), 1)
+            await self._searcher.check_words(on, self._identity.dimensions)
         except (Stop, Transient) as error:
             return str(error)
         return None
@@ -354,107 +331,14 @@ class WeaviateIndex:
 
         return [records.candidate(held, Ranks(), 0.0) for held in await self._settled(once)]
 
-    # ------------------------------------------------------------ legs
-
-    async def _legs(self, on: Open, search: Search, sieve: Sieve, width: int) -> list[list[_Hit]]:
-        """Vector, words, codes: each best first, side by side as the server's own hybrid search runs them."""
-        words = lexical.question_words(search.text)
-        return await together(
-            self._by_vector(on, search, sieve, width),
-            self._by_words(on, words, sieve, width),
-            self._by_codes(on, search.codes, sieve, width),
+    async def _with_texts(self, on: Open, found: Sequence[Found], watched: Watched) -> Seen:
+        """These objects, in order, and the heads of their versions, read after the search."""
+        heads, texts = await together(
+            self._heads(on, watched.union(each.head for each in found)),
+            self._texts(on, [each.id for each in found if each.properties is None]),
         )
-
-    async def _by_vector(self, on: Open, search: Search, sieve: Sieve, width: int) -> list[_Hit]:
-        page = await self._door.read(
-            on.searched.query.near_vector(
-                near_vector=[float(number) for number in search.vector],
-                filters=sieve.filter,
-                limit=width,
-                return_properties=["head"],
-                return_metadata=_DISTANCE,
-            )
-        )
-        hits = [
-            _Hit(each.uuid, each.properties["head"], 1.0 - (each.metadata.distance or 0.0)) for each in page.objects
-        ]
-        return _ordered(hits, _CLOSE_VECTORS)[:width]
-
-    async def _by_words(self, on: Open, words: Sequence[str], sieve: Sieve, width: int) -> list[_Hit]:
-        """Objects by BM25. With the canary: a fault inside the server's word search is swallowed there and looks like
-        no hit at all, so that the same words asked of the index that filters use must find nothing either."""
-        if not words:
-            return []
-        there = sieve.also(filters.among("words", words))
-        for _ in range(_CANARIES):  # something may be written between the two
-            if hits := await self._ranked_by_words(on, words, sieve, width):
-                return hits
-            if not await self._any(on, there):
-                return []
-        raise Transient("weaviate's word search finds nothing where there is something; restart the server", 5.0)
-
-    async def _ranked_by_words(self, on: Open, words: Sequence[str], sieve: Sieve, width: int) -> list[_Hit]:
-        page = await self._door.read(
-            on.searched.query.bm25(
-                query=" ".join(words),
-                query_properties=["words"],
-                filters=sieve.filter,
-                limit=width,
-                return_properties=["head"],
-                return_metadata=_SCORE,
-            )
-        )
-        hits = [_Hit(each.uuid, each.properties["head"], each.metadata.score or 0.0) for each in page.objects]
-        return _ordered([hit for hit in hits if math.isfinite(hit.score) and hit.score > 0], _CLOSE_WORDS)[:width]
-
-    async def _any(self, on: Open, those: Sieve) -> bool:
-        page = await self._door.read(
-            on.searched.query.fetch_objects(filters=those.filter, limit=1, return_properties=["head"])
-        )
-        return bool(page.objects)
-
-    async def _by_codes(self, on: Open, codes: Sequence[str], sieve: Sieve, width: int) -> list[_Hit]:
-        """Objects that hold a code, the more and the rarer the better."""
-        distinct = list(dict.fromkeys(codes))[:_MOST_CODES]
-        found = await together(*(self._with_code(on, code, sieve) for code in distinct))
-        # What one code weighs does not matter where there is no other.
-        readable = await self._count_of(on, sieve) if len(distinct) > 1 else _MOST_OF_A_CODE
-        scores: dict[tuple[UUID, UUID], float] = {}
-        for each in found:
-            count = len(each)
-            weight = math.log1p((max(readable, count) - count + 0.5) / (count + 0.5))
-            for key in each:
-                scores[key] = scores.get(key, 0.0) + weight
-        return _ordered([_Hit(id_, head, score) for (id_, head), score in scores.items()], _CLOSE_WORDS)[:width]
-
-    async def _with_code(self, on: Open, code: str, sieve: Sieve) -> list[tuple[UUID, UUID]]:
-        those = sieve.also(filters.among("codes", [code]))
-        page = await self._door.read(
-            on.searched.query.fetch_objects(filters=those.filter, limit=_MOST_OF_A_CODE, return_properties=["head"])
-        )
-        return [(each.uuid, each.properties["head"]) for each in page.objects]
-
-    async def _count_of(self, on: Open, sieve: Sieve) -> int:
-        told = await self._door.read(on.searched.aggregate.over_all(filters=sieve.filter, total_count=True))
-        return int(told.total_count or 0)
-
-    def _fused(self, legs: Sequence[Sequence[_Hit]]) -> list[tuple[_Hit, Ranks, float]]:
-        """Everything any leg found, best first, with where it stood in each."""
-        weights = (self._fusion.vector, self._fusion.lexical, self._fusion.code)
-        fused = self._fusion.fuse(
-            [Leg(weight, [(hit.id.int, hit.score) for hit in leg]) for weight, leg in zip(weights, legs, strict=True)]
-        )
-        at = [{hit.id.int: (rank, hit) for rank, hit in enumerate(leg, 1)} for leg in legs]
-        order = sorted(fused, key=lambda number: (-round(fused[number] / _CLOSE_FUSED), number))
-        return [(_one_of(at, number), _ranks(at, number), fused[number]) for number in order]
-
-    async def _bodies(self, on: Open, hits: Sequence[_Hit], watched: Watched) -> Seen:
-        """The texts of these hits, in order, and the heads of their versions, read after the legs."""
-        heads, read = await together(
-            self._heads(on, watched.union(hit.head for hit in hits)), self._texts(on, [hit.id for hit in hits])
-        )
-        # What went since the legs saw it has no text, and doesn't count.
-        return [Held(hit.id, hit.head, read.get(hit.id, _GONE)) for hit in hits], heads
+        # What went since the search saw it has no text, and doesn't count.
+        return [Held(each.id, each.head, each.properties or texts.get(each.id, _GONE)) for each in found], heads
 
     async def _texts(self, on: Open, ids: Sequence[UUID]) -> dict[UUID, Mapping[str, Any]]:
         read: dict[UUID, Mapping[str, Any]] = {}
@@ -482,25 +366,6 @@ def _counts(held: Held, heads: Mapping[UUID, _Head]) -> bool:
 
 def _without(sieve: Sieve, hidden: Hidden) -> Sieve:
     return sieve.also(filters.not_among("generation", sorted(hidden))) if hidden else sieve
-
-
-def _ordered(hits: Iterable[_Hit], close: float) -> list[_Hit]:
-    return sorted(hits, key=lambda hit: (-round(hit.score / close), hit.id.int))
-
-
-def _one_of(at: Sequence[Mapping[int, tuple[int, _Hit]]], number: int) -> _Hit:
-    return next(leg[number][1] for leg in at if number in leg)
-
-
-def _ranks(at: Sequence[Mapping[int, tuple[int, _Hit]]], number: int) -> Ranks:
-    vector, words, codes = (leg.get(number) for leg in at)
-    return Ranks(
-        lexical=words[0] if words else None,
-        lexical_score=words[1].score if words else None,
-        vector=vector[0] if vector else None,
-        vector_score=vector[1].score if vector else None,
-        code=codes[0] if codes else None,
-    )
 
 
 def _parts(values: Sequence[Any], size: int) -> list[list[Any]]:

@@ -129,6 +129,7 @@ def written(entry: Entry, generation: int) -> DataObject[Any, Any]:
         "generation": generation,
         "parent": written_parent(chunk.parent),
         "digest": chunk.digest,
+        "vector_key": chunk.vector_key,
         "words": " ".join(passage_words(chunk.header, chunk.text)),
         "codes": list(chunk.codes),
         "chunk": str(chunk.id),

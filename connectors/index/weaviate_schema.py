@@ -43,6 +43,7 @@ PROPERTIES: Mapping[str, Json] = {
     "generation": _NUMBER,  # which writing of the version the object belongs to
     "parent": _FIELD,
     "digest": _FIELD,
+    "vector_key": _FIELD,
     "place": _FIELD,  # of scope, ancestors and containers: whether a move has reached this object
     # Words as `lexical` settled them, the same as the embedded index ranks by; nothing is left for the server to split.
     "words": {"dataType": ["text"], "indexFilterable": True, "indexSearchable": True, "tokenization": "whitespace"},

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import PurePosixPath
 
 from connectors.codes import codes_of, section_code
-from connectors.digests import text_digest
+from connectors.digests import passage_digest, text_digest
 from connectors.records import Attributes, Block, Chunk, Form, ParsedRecord, SourceDocument
 from connectors.sentences import sentences
 from connectors.sync.section import HeadingPath, number_of, section_names
@@ -96,22 +96,23 @@ def chunk(record: ParsedRecord, document: SourceDocument) -> tuple[Chunk, ...]:
         exceptions = sections[place + 1] if place + 1 < len(sections) else None
         for name, cut in _named(section.name, _cuts(section, exceptions), taken):
             heading = section.path + ((cut.row.caption,) if cut.row and cut.row.caption else ())
-            header = _header(title, heading, document)
-            chunks.append(
-                Chunk(
-                    id=ChunkId(document.id, document.version, name),
-                    parent=name if cut.alone else parents[section.name],
-                    ordinal=len(chunks),
-                    heading_path=section.path,
-                    text=cut.text,
-                    header=header,
-                    codes=_codes(section.path, cut.text),
-                    page=cut.page,
-                    form=cut.form,
-                    digest=text_digest(header, cut.text),
-                    attributes=attributes,
-                )
+            lead = " › ".join((title, *heading))
+            made = Chunk(
+                id=ChunkId(document.id, document.version, name),
+                parent=name if cut.alone else parents[section.name],
+                ordinal=len(chunks),
+                heading_path=section.path,
+                text=cut.text,
+                lead=lead,
+                header=_header(lead, document),
+                codes=_codes(section.path, cut.text),
+                page=cut.page,
+                form=cut.form,
+                digest="",
+                vector_key=text_digest(lead, cut.text),
+                attributes=attributes,
             )
+            chunks.append(replace(made, digest=passage_digest(made.passage)))
     return tuple(chunks)
 
 
@@ -160,7 +161,7 @@ def _named(section: str, cuts: Sequence[_Cut], taken: set[str]) -> Iterator[tupl
         yield name, cut
 
 
-def _header(title: str, path: HeadingPath, document: SourceDocument) -> str:
+def _header(lead: str, document: SourceDocument) -> str:
     told = [] if _REVISION.fullmatch(document.version) else [f"version {document.version}"]
     if document.status == "superseded":
         told.append("superseded")
@@ -173,7 +174,7 @@ def _header(title: str, path: HeadingPath, document: SourceDocument) -> str:
             told.append(f"in force until {last}")
         case first, last:
             told.append(f"in force from {first} to {last}")
-    return " › ".join((title, *path)) + (f" ({', '.join(told)})" if told else "")
+    return lead + (f" ({', '.join(told)})" if told else "")
 
 
 def _codes(path: HeadingPath, text: str) -> tuple[str, ...]:

@@ -25,8 +25,8 @@ class Embedded:
 
 
 def embedded_text(chunk: Chunk) -> str:
-    """What stands for a passage in the vector: where it stands, then what it says."""
-    return f"{chunk.header}\n{chunk.text}"
+    """What stands for a passage in the vector: where it stands, then what it says, and nothing of its version."""
+    return f"{chunk.lead}\n{chunk.text}"
 
 
 async def embed(chunks: Sequence[Chunk], index: Index, embedder: Embedder) -> Embedded:
@@ -36,10 +36,10 @@ async def embed(chunks: Sequence[Chunk], index: Index, embedder: Embedder) -> Em
             f"the index holds vectors of {index.identity.model!r} and the embedder is {embedder.model!r}; "
             "configure the same model, or build the index anew"
         )
-    held = dict(await index.vectors(list(dict.fromkeys(chunk.digest for chunk in chunks))))
-    missing = list({chunk.digest: chunk for chunk in chunks if chunk.digest not in held}.values())
+    held = dict(await index.vectors(list(dict.fromkeys(chunk.vector_key for chunk in chunks))))
+    missing = list({chunk.vector_key: chunk for chunk in chunks if chunk.vector_key not in held}.values())
     for start in range(0, len(missing), BATCH):
         batch = missing[start : start + BATCH]
         matrix = await embedder.passages([embedded_text(chunk) for chunk in batch])
-        held |= {chunk.digest: vector for chunk, vector in zip(batch, matrix, strict=True)}
-    return Embedded(tuple(held[chunk.digest] for chunk in chunks), len(missing))
+        held |= {chunk.vector_key: vector for chunk, vector in zip(batch, matrix, strict=True)}
+    return Embedded(tuple(held[chunk.vector_key] for chunk in chunks), len(missing))

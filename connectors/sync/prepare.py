@@ -21,7 +21,7 @@ from policies.names import ContainerId, ScopeId
 if TYPE_CHECKING:
     from connectors.records import Vector
 
-CUTTING = "chunk/1"  # raised when passages are cut differently, so that every document is cut again
+CUTTING = "chunk/2"  # raised when passages are cut differently, so that every document is cut again
 MOST_PASSAGES = 20_000  # of one document
 
 

@@ -54,7 +54,9 @@ def entries(number: int, rng: np.random.Generator, texts: np.ndarray) -> list[En
         text = " ".join(f"w{word}x" for word in words)
         chunk = Chunk(
             ChunkId(document, "v1", f"s{ordinal}"), "s", ordinal, ("Heading",), text, f"Document {number} › Heading",
+            f"Document {number} › Heading",
             (f"co-{rng.integers(100, 9999)}",), None, Form.TEXT, sha256(text.encode()).hexdigest(),
+            sha256(text.encode()).hexdigest(),
             Attributes(f"Document {number}", "https://example.com/x", None, None, False, None, ()),
         )  # fmt: skip
         made.append(Entry(chunk, vectors[ordinal], "bench", scope, (), Trust.CLEAN))

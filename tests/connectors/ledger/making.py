@@ -68,11 +68,13 @@ def passages(document: SourceDocument, *digests: str) -> list[Chunk]:
             ordinal=number,
             heading_path=(),
             text="",
+            lead="",
             header="",
             codes=(),
             page=None,
             form=Form.TEXT,
             digest=digest,
+            vector_key=digest,
             attributes=attributes,
         )
         for number, digest in enumerate(digests or ("one", "two"))

@@ -359,7 +359,7 @@ def test_ids_are_unique_the_outcome_is_settled_and_no_passage_is_too_long_or_emp
     assert len({each.id for each in chunks}) == len(chunks)
     assert [each.ordinal for each in chunks] == list(range(len(chunks)))
     assert all(each.text.strip() and len(each.text) <= MOST + TARGET for each in chunks)
-    assert len({each.digest for each in chunks}) == len({(each.header, each.text) for each in chunks})
+    assert len({each.digest for each in chunks}) == len({each.passage for each in chunks})
 
 
 @settings(max_examples=150, deadline=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 
 import pytest
 
@@ -22,9 +23,9 @@ async def _body() -> bytes:
 DOCUMENT = SourceDocument(DocumentId("s", "a.md"), "v1", "0" * 64, "A", "u", "text/plain", ".", _body)
 
 
-def chunks(*texts: str) -> tuple[Chunk, ...]:
+def chunks(*texts: str, document: SourceDocument = DOCUMENT) -> tuple[Chunk, ...]:
     blocks = tuple(Block(Form.TEXT, (f"H{n}",), text) for n, text in enumerate(texts))
-    return chunk(ParsedRecord(None, blocks), DOCUMENT)
+    return chunk(ParsedRecord(None, blocks), document)
 
 
 async def test_a_vector_stands_for_where_a_passage_stands_and_what_it_says() -> None:
@@ -33,7 +34,7 @@ async def test_a_vector_stands_for_where_a_passage_stands_and_what_it_says() -> 
 
     embedded = await embed([passage], MemoryIndex(), embedder)
 
-    assert embedder.embedded == ["A › H0 (version v1)\nThirty days."] == [embedded_text(passage)]
+    assert embedder.embedded == ["A › H0\nThirty days."] == [embedded_text(passage)]
     assert embedded.made == 1
 
 
@@ -47,6 +48,20 @@ async def test_what_the_index_holds_is_used_again() -> None:
 
     assert embedded.made == 1
     assert (embedded.vectors[1] == first.vectors[0]).all()
+
+
+async def test_a_new_version_embeds_only_what_it_says_otherwise() -> None:
+    index, embedder = MemoryIndex(), HashingEmbedder()
+    for each in (old := chunks("Thirty days.", "By train.")):
+        vector = (await embed([each], index, embedder)).vectors[0]
+        await index.put([Entry(each, vector, embedder.model, ScopeId(1), (), Trust.CLEAN)])
+    later = replace(DOCUMENT, version="v2", effective_from=date(2026, 7, 1))
+    new = chunks("Sixty days.", "By train.", document=later)
+
+    embedded = await embed(new, index, embedder)
+
+    assert embedded.made == 1
+    assert (new[1].header, new[1].digest) != (old[1].header, old[1].digest)
 
 
 async def test_equal_texts_of_one_document_are_embedded_once() -> None:
