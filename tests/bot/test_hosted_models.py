@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from bot.health import checks
 from bot.keeping import add_source, sync_named
@@ -19,6 +20,8 @@ from tests.doubles.openai import OpenAI
 from tests.doubles.vendor import silence, status
 
 # ---------------------------------------------------------------- who hears what
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
 
 PEOPLE = {"ana": "grp:a", "ben": "grp:b"}
 PAGES = [f"topic{number:02}" for number in range(12)]
@@ -43,18 +46,29 @@ def written(folder: Path) -> dict[str, str]:
     return words
 
 
-@pytest.fixture
-async def small(tmp_path: Path) -> AsyncIterator[tuple[App, Cohere, dict[str, str]]]:
+Small = tuple[App, Cohere, dict[str, str]]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def tenant(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[App, Cohere, dict[str, str], Path]]:
     """A small tenant on the double's own hashing models."""
     double = Cohere()
-    words = written(tmp_path / "pages")
-    async with double.open() as url, open_app(settings(tmp_path / "data", url, MODEL_TIMEOUT="2s")) as app:
-        await add_source(app.keeping, "own", "files", {"path": str(tmp_path / "pages")})
+    folder = tmp_path_factory.mktemp("small")
+    words = written(folder / "pages")
+    async with double.open() as url, open_app(settings(folder / "data", url, MODEL_TIMEOUT="2s")) as app:
+        await add_source(app.keeping, "own", "files", {"path": str(folder / "pages")})
         await sync_named(app.keeping, "own")
-        yield app, double, words
+        yield app, double, words, folder / "pages"
 
 
-async def test_no_word_of_a_forbidden_page_reaches_the_vendor(small: tuple[App, Cohere, dict[str, str]]) -> None:
+@pytest.fixture
+def small(tenant: tuple[App, Cohere, dict[str, str], Path]) -> Small:
+    app, double, words, _ = tenant
+    double.calm()
+    return app, double, words
+
+
+async def test_no_word_of_a_forbidden_page_reaches_the_vendor(small: Small) -> None:
     app, double, words = small
     answered = 0
     for name, group in PEOPLE.items():
@@ -69,19 +83,25 @@ async def test_no_word_of_a_forbidden_page_reaches_the_vendor(small: tuple[App, 
 
 
 async def test_a_revoked_page_is_not_sent_on_the_next_question(
-    small: tuple[App, Cohere, dict[str, str]], tmp_path: Path
+    small: Small, tenant: tuple[App, Cohere, dict[str, str], Path]
 ) -> None:
     app, double, words = small
-    access = tmp_path / "pages" / "access.toml"
-    access.write_text(access.read_text().replace('["grp:a"]', '["grp:b"]'))
-    await sync_named(app.keeping, "own")
-    double.calls.clear()
-    await asked(app, "ana@example.com", "What is the secret word of topic00?")
+    access = tenant[3] / "access.toml"
+    before = access.read_text()
+    access.write_text(before.replace('["grp:a"]', '["grp:b"]'))
+    try:
+        await sync_named(app.keeping, "own")
+        double.calls.clear()
+        await asked(app, "ana@example.com", "What is the secret word of topic00?")
+        heard = double.heard()
+    finally:
+        access.write_text(before)
+        await sync_named(app.keeping, "own")
 
-    assert [word for word, readers in words.items() if readers == '["grp:a"]' and word in double.heard()] == []
+    assert [word for word, readers in words.items() if readers == '["grp:a"]' and word in heard] == []
 
 
-async def test_the_writer_hears_no_title_owner_address_or_name(small: tuple[App, Cohere, dict[str, str]]) -> None:
+async def test_the_writer_hears_no_title_owner_address_or_name(small: Small) -> None:
     app, double, _ = small
     double.calls.clear()
     answer = await asked(app, "ana@example.com", "What is the secret word of topic00?")
@@ -91,7 +111,7 @@ async def test_the_writer_hears_no_title_owner_address_or_name(small: tuple[App,
     assert [word for word in ("Titleword", "Ownerword", "ana@", "grp:", "own:", ".md", "S1") if word in sent] == []
 
 
-async def test_nothing_of_a_person_reaches_any_door(small: tuple[App, Cohere, dict[str, str]]) -> None:
+async def test_nothing_of_a_person_reaches_any_door(small: Small) -> None:
     app, double, _ = small
     await asked(app, "ana@example.com", "What is the secret word of topic00?")
 
@@ -107,11 +127,12 @@ async def test_nothing_of_a_person_reaches_any_door(small: tuple[App, Cohere, di
     "fault", [status(400), status(429), status(500), silence()], ids=["400", "429", "500", "silence"]
 )
 async def test_an_asker_is_told_that_it_is_busy_and_nothing_else(
-    small: tuple[App, Cohere, dict[str, str]], path: str, fault: Any
+    small: Small, path: str, fault: Any, request: pytest.FixtureRequest
 ) -> None:
     app, double, _ = small
     double.always(path, fault)
-    answer = await asked(app, "ana@example.com", "What is the secret word of topic00?")
+    new = f"What is the secret word of topic00? {request.node.name}"  # a vector that is remembered is not asked for
+    answer = await asked(app, "ana@example.com", new)
     _, end = await traced(app, answer)
 
     assert answer["outcome"] == "busy"
@@ -130,9 +151,7 @@ async def test_an_asker_is_told_that_it_is_busy_and_nothing_else(
         Written("", finish="ERROR_TOXIC"),
     ],
 )
-async def test_a_refusal_and_an_answer_without_proof_are_abstentions(
-    small: tuple[App, Cohere, dict[str, str]], wrote: Written
-) -> None:
+async def test_a_refusal_and_an_answer_without_proof_are_abstentions(small: Small, wrote: Written) -> None:
     app, double, _ = small
     double.writes = lambda _question, _documents: wrote
     answer = await asked(app, "ana@example.com", "What is the secret word of topic00?")

@@ -56,6 +56,11 @@ class Cohere(Vendor):
         self.ranks: Callable[[str, Sequence[str]], Any] = overlap
         self.writes: Callable[[str, Sequence[Json]], Any] = quoting
 
+    def calm(self) -> None:
+        Vendor.calm(self)
+        self.embeds, self.ranks, self.writes = hashed, overlap, quoting
+        self.keys = {}
+
     def allowed(self, request: web.Request) -> None:
         if request.headers.get("Authorization") != f"Bearer {self.keys.get(request.path, KEY)}":
             raise Refusal(401, "invalid api token")

@@ -62,6 +62,12 @@ class Vendor:
         """Every answer on this path goes wrong in this way."""
         self._always[path] = fault
 
+    def calm(self) -> None:
+        """Forget what was asked, and answer rightly again."""
+        self.calls.clear()
+        self._faults.clear()
+        self._always.clear()
+
     def to(self, path: str) -> list[Call]:
         """What was asked on a path."""
         return [call for call in self.calls if call.path == path]
