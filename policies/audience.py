@@ -7,13 +7,13 @@ depend on the place and its members, never on what was found or hidden.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from policies.facts import Kind, Subject
-from policies.names import Principal, ScopeId
+from policies.names import Principal
 
 
 class PlaceKind(StrEnum):
@@ -129,11 +129,3 @@ def _judged(present: Sequence[Subject | None], rules: AudienceRules) -> Reach:
 def _anybody(rules: AudienceRules, now: datetime) -> Subject:
     # Nobody in particular: an employee of whom nothing is known but that he is one.
     return Subject(min(rules.everyone), Kind.MEMBER, True, rules.everyone, now)
-
-
-def audience_scopes(satisfied: Iterable[frozenset[ScopeId]]) -> frozenset[ScopeId]:
-    """The scopes that every reader satisfies, given those of each; no readers satisfy nothing."""
-    common: frozenset[ScopeId] | None = None
-    for scopes in satisfied:
-        common = scopes if common is None else common & scopes
-    return common or frozenset()

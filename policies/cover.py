@@ -42,6 +42,7 @@ def plan(shares: Iterable[Share]) -> Plan:
         inside.setdefault(share.parent if share.parent in nodes else None, []).append(share.id)
     costs: dict[ContainerId, int] = {}
     taken: set[ContainerId] = set()
+    hold_singles: set[ContainerId] = set()
     ordered = _outermost_first(inside)
     for each in reversed(ordered):
         share, within = nodes[each], inside.get(each, ())
@@ -50,8 +51,10 @@ def plan(shares: Iterable[Share]) -> Plan:
         missing = share.scopes - share.satisfied
         if missing == 0 or 0 < missing < listing - 1:
             taken.add(each)
+        elif single:
+            hold_singles.add(each)
         costs[each] = 1 + missing if each in taken else listing
-    return _outermost(ordered, nodes, taken)
+    return _outermost(ordered, nodes, taken, hold_singles)
 
 
 def cover(satisfied: Collection[ScopeId], standings: Mapping[ScopeId, Sequence[ContainerId]]) -> SearchScope | None:
@@ -86,7 +89,10 @@ def _outermost_first(inside: Mapping[ContainerId | None, Sequence[ContainerId]])
 
 
 def _outermost(
-    ordered: Sequence[ContainerId], nodes: Mapping[ContainerId, Share], taken: Collection[ContainerId]
+    ordered: Sequence[ContainerId],
+    nodes: Mapping[ContainerId, Share],
+    taken: Collection[ContainerId],
+    hold_singles: Collection[ContainerId],
 ) -> Plan:
     whole: set[ContainerId] = set()
     but: set[ContainerId] = set()
@@ -99,6 +105,6 @@ def _outermost(
         elif each in taken:
             covered.add(each)
             (but if share.satisfied < share.scopes else whole).add(each)
-        else:
+        elif each in hold_singles:
             listed.add(each)
     return Plan(frozenset(whole), frozenset(but), frozenset(listed))

@@ -11,7 +11,6 @@ from policies.audience import AudienceRules
 from policies.checks import Check, NoSearch
 from policies.decision import Allowed, Decision, Refused
 from policies.facts import Kind, Moment, Resource, Subject
-from policies.names import ScopeId
 from policies.predicate import Condition, Narrowing, SearchScope
 
 
@@ -48,8 +47,9 @@ class Policy:
                 return Refused(check.name, objection, self.version)
         return Allowed(resource.document, resource.version, self.version)
 
-    def narrow(self, subject: Subject, scopes: frozenset[ScopeId], moment: Moment) -> Narrowing | Refused:
-        """What a search for this asker is narrowed to; `scopes` are those that the ledger says he satisfies."""
+    def narrow(self, subject: Subject, scopes: SearchScope | None, moment: Moment) -> Narrowing | Refused:
+        """What a search for this asker is narrowed to; `scopes` are those that the ledger says he satisfies, None where
+        there is none."""
         conditions: list[Condition] = []
         for check in self.checks:
             try:
@@ -63,9 +63,9 @@ class Policy:
                     conditions += narrowed
                 case _:
                     return Refused(check.name, "the check did not say how to narrow a search", self.version)
-        if not scopes:
+        if not isinstance(scopes, SearchScope):
             return Refused("access-satisfied", "the asker satisfies no scope", self.version)
-        return Narrowing(SearchScope(scopes), tuple(conditions))
+        return Narrowing(scopes, tuple(conditions))
 
     def decide_all(self, subject: Subject, resources: Sequence[Resource], moment: Moment) -> tuple[Decision, ...]:
         """One verdict a resource, in order."""

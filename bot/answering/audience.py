@@ -13,7 +13,7 @@ from datetime import datetime
 from bot.answering.doors import Doors
 from bot.answering.gate import Judging
 from bot.answering.question import Query, Question
-from policies.audience import AskerAlone, Everyone, PlaceKind, Reach, Reason, audience_scopes, reach
+from policies.audience import AskerAlone, Everyone, PlaceKind, Reach, Reason, reach
 from policies.decision import Refused
 from policies.facts import Moment, Subject
 from policies.predicate import Narrowing
@@ -68,8 +68,7 @@ async def _reach(question: Question, asker: Subject, now: datetime, doors: Doors
 
 
 async def _narrowing(readers: tuple[Subject, ...], moment: Moment, doors: Doors) -> Narrowing | Refused:
-    satisfied = [await doors.facts.satisfied(reader.principals, moment.now) for reader in readers]
-    scopes = audience_scopes(satisfied)
+    scopes = await doors.facts.cover([reader.principals for reader in readers], moment.now)
     narrowing: Narrowing | Refused = Refused("audience", "nobody listens", doors.policy.version)
     for reader in readers:
         narrowing = doors.policy.narrow(reader, scopes, moment)

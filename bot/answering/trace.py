@@ -28,7 +28,7 @@ from connectors.usage import Spent, cost, tally
 from policies.access import digest
 from policies.audience import Everyone
 from policies.decision import Refused
-from policies.predicate import AtLeast, AtMost, Condition, Narrowing, OneOf
+from policies.predicate import AtLeast, AtMost, Condition, Narrowing, OneOf, SearchScope
 
 Record = dict[str, Any]
 
@@ -125,12 +125,20 @@ def _audience(listening: Listening) -> Record:
     }
     match narrowing:
         case Narrowing(scope, conditions):
+            # Counted, never listed: an asker may have very many.
             record["scopes"] = len(scope.ids)
-            record["scopes_digest"] = fingerprint(list(scope.ids))
+            record["containers"] = len(scope.containers)
+            record["excepted"] = len(scope.excepted)
+            record["scopes_digest"] = fingerprint(_written(scope))
             record["conditions"] = [_condition(condition) for condition in conditions]
         case Refused(check):
             record["refused"] = check
     return record
+
+
+def _written(scope: SearchScope) -> list[str]:
+    parts = (("", scope.ids), ("in ", scope.containers), ("not ", scope.excepted))
+    return [f"{mark}{each}" for mark, ids in parts for each in ids]
 
 
 def _condition(condition: Condition) -> str:

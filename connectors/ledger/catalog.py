@@ -89,6 +89,8 @@ class SqlCatalog:
             await connection.execute(update(scopes).where(at).values(**stated))
             before, after = _active(old.expression, ScopeState(old.state)), _active(expression, rules.state)
             await standings.count(connection, old.container, before, after)
+            if not old.verified_at <= rules.verified_at <= old.expires_at <= stated["expires_at"]:
+                await standings.changed(connection)  # more than a lease in force that is in force for longer now
             return ScopeId(old.id), (old.expression, old.state) != (expression, rules.state.value)
 
     async def scope_of(self, source: str, root: str) -> ScopeId | None:
@@ -292,7 +294,14 @@ class SqlCatalog:
             return len(rows)
 
 
-_COUNTED = (scopes.c.id, scopes.c.container, scopes.c.expression, scopes.c.state)
+_COUNTED = (
+    scopes.c.id,
+    scopes.c.container,
+    scopes.c.expression,
+    scopes.c.state,
+    scopes.c.verified_at,
+    scopes.c.expires_at,
+)
 
 
 def _active(expression: int, state: ScopeState) -> int | None:

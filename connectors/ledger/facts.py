@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, or_, select
 
-from connectors.ledger import covering
+from connectors.ledger.covering import Covers
 from connectors.ledger.dialect import each, listed
 from connectors.ledger.door import Door
 from connectors.ledger.rules import Expressions
@@ -101,6 +101,7 @@ class SqlFacts:
     def __init__(self, door: Door) -> None:
         self._door = door
         self._expressions = Expressions()
+        self._covers = Covers()
 
     async def satisfied(self, principals: frozenset[Principal], now: datetime) -> frozenset[ScopeId]:
         """The active, unexpired scopes whose every clause holds one of `principals`; one statement."""
@@ -113,7 +114,7 @@ class SqlFacts:
 
     async def cover(self, readers: Sequence[frozenset[Principal]], now: datetime) -> SearchScope | None:
         """The scopes that every one of `readers` satisfies, as a cover; None for none, or no readers."""
-        return await self._door.look(lambda connection: covering.cover(connection, readers, now))
+        return await self._door.look(lambda connection: self._covers.of(connection, readers, now))
 
     async def resources(self, versions: Sequence[tuple[DocumentId, str]]) -> Mapping[tuple[DocumentId, str], Resource]:
         """What is known of these versions. One statement reads all that can change; the expressions it names can't."""

@@ -50,6 +50,8 @@ _AUDIENCE = {
     "readers": COUNT,
     "principals": CODE,
     "scopes": COUNT,
+    "containers": COUNT,
+    "excepted": COUNT,
     "scopes_digest": CODE,
     "scope_ids": Each(COUNT),
     "conditions": Each(LINE),

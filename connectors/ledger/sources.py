@@ -12,6 +12,7 @@ from sqlalchemy import Row, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from connectors.errors import Stop
+from connectors.ledger import standings
 from connectors.ledger.catalog import bury, forget
 from connectors.ledger.door import Door, one_transaction_each
 from connectors.ledger.tables import (
@@ -94,6 +95,7 @@ class SqlSources:
             await connection.execute(update(sources).where(sources.c.name == name).values(state="removing"))
             gone = {"state": ScopeState.GONE.value}
             await connection.execute(update(scopes).where(scopes.c.source == name).values(**gone))
+            await standings.changed(connection)
             of_source = select(containers.c.id).where(containers.c.source == name)
             await connection.execute(delete(container_rules).where(container_rules.c.container.in_(of_source)))
             alive = (documents.c.source == name) & (documents.c.life != Life.TOMBSTONE.value)
@@ -116,6 +118,7 @@ class SqlSources:
             for table in (cursors, runs, run_claims, tombstones, hidden_subtrees, scopes, containers):
                 await connection.execute(delete(table).where(table.c.source == name))
             await connection.execute(delete(sources).where(sources.c.name == name))
+            await standings.changed(connection)
 
     async def status(self, name: str) -> SourceStatus | None:
         """A source with its counts, its last run and what is wrong with it; None when it is not configured."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from hashlib import sha256
+from uuid import uuid4
 
 from sqlalchemy import Connection, delete, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -26,6 +27,9 @@ _LONGEST = 1000  # characters of a key
 _ADD = text(
     "INSERT INTO container_rules (expression, container, scopes) VALUES (:expression, :container, :more) "
     "ON CONFLICT (expression, container) DO UPDATE SET scopes = container_rules.scopes + excluded.scopes"
+)
+_MARK = text(
+    "INSERT INTO marks (name, mark) VALUES ('scopes', :mark) ON CONFLICT (name) DO UPDATE SET mark = excluded.mark"
 )
 _ABOVE = text(
     "WITH RECURSIVE above (id, parent, depth) AS (SELECT id, parent, 0 FROM containers WHERE id = :container "
@@ -47,6 +51,7 @@ _COUNT_SCOPES = text(_STAND + "SELECT container, count(*) FROM stand GROUP BY co
 
 async def settle(connection: AsyncConnection, source: str, stated: Sequence[str]) -> int:
     """The innermost container of a new scope, made with those above it if need be; the scope is counted in each."""
+    await changed(connection)
     path: list[str] = []
     parent: int | None = None
     for key in ("", *_kept(stated)):
@@ -94,6 +99,7 @@ async def count(connection: AsyncConnection, home: int | None, before: int | Non
     """A scope that stands in `home` was counted under the rules `before` and is now under `after`; None for neither."""
     if before == after:
         return
+    await changed(connection)
     within = await _above(connection, home)
     changes = [
         {"expression": rules, "container": container, "more": more}
@@ -113,10 +119,18 @@ async def forget_gone(connection: AsyncConnection, before: datetime) -> None:
     could never be whole again."""
     used = select(documents.c.id).where(documents.c.scope == scopes.c.id).exists()
     gone = (scopes.c.state == ScopeState.GONE.value) & (scopes.c.verified_at < before) & ~used
-    for number, home in (await connection.execute(select(scopes.c.id, scopes.c.container).where(gone))).all():
+    rows = (await connection.execute(select(scopes.c.id, scopes.c.container).where(gone))).all()
+    if rows:
+        await changed(connection)
+    for number, home in rows:
         await connection.execute(delete(scopes).where(scopes.c.id == number))
         within = containers.c.id.in_(await _above(connection, home))
         await connection.execute(update(containers).where(within).values(scopes=containers.c.scopes - 1))
+
+
+async def changed(connection: AsyncConnection) -> None:
+    """What somebody satisfies may be something else from this transaction on."""
+    await connection.execute(_MARK, {"mark": uuid4().hex})
 
 
 async def _above(connection: AsyncConnection, home: int | None) -> list[int]:

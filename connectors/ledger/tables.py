@@ -21,6 +21,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
@@ -60,6 +61,10 @@ class Row(SQLModel):
     """The family of the ledger's tables, with a metadata of their own."""
 
     metadata: ClassVar[MetaData] = MetaData(naming_convention=NAMES)
+
+
+LEASED = text("state = 'active'")
+"""What has a lease that can run out; the words of an index."""
 
 
 def _id() -> Any:
@@ -186,6 +191,15 @@ class ContainerRulesRow(Row, table=True):
     scopes: int
 
 
+class MarkRow(Row, table=True):
+    """Written anew by every change of what somebody may satisfy, in the transaction of that change: what was computed
+    under another mark is worth nothing."""
+
+    __tablename__ = "marks"
+    name: str = _text(primary_key=True)  # scopes
+    mark: str = _text()
+
+
 class ScopeRow(Row, table=True):
     """One set of read rules as last verified at its source."""
 
@@ -193,7 +207,8 @@ class ScopeRow(Row, table=True):
     __table_args__ = (
         UniqueConstraint("source", "root"),
         Index("ix_scopes_container_expression", "container", "expression"),
-        Index("ix_scopes_state_expires_at", "state", "expires_at"),
+        # Partial: what asks whether one scope is in force must not go over all of them by this.
+        Index("ix_scopes_expires_at", "expires_at", sqlite_where=LEASED, postgresql_where=LEASED),
         {"sqlite_autoincrement": True},
     )
     id: int | None = _id()
@@ -402,6 +417,7 @@ clause_principals = _table("clause_principals")
 scopes = _table("scopes")
 containers = _table("containers")
 container_rules = _table("container_rules")
+marks = _table("marks")
 hidden_subtrees = _table("hidden_subtrees")
 documents = _table("documents")
 document_ancestors = _table("document_ancestors")

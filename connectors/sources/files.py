@@ -10,7 +10,7 @@ import json
 import os
 import stat
 from asyncio import to_thread
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -21,7 +21,7 @@ from typing import Any
 from connectors.errors import Skip, Stop, Transient
 from connectors.records import AccessChanged, Change, Checkpoint, ScopeRules, Skipped, SourceDocument, Upsert
 from connectors.sources.access_file import NAME as ACCESS
-from connectors.sources.access_file import AccessFile, Stated
+from connectors.sources.access_file import ROOT, UNSTATED, AccessFile, Stated
 from policies.access import NOBODY, Access, Unknown
 from policies.facts import ScopeState
 from policies.names import DocumentId
@@ -125,9 +125,9 @@ class FilesSource:
         walk, access = await to_thread(self._look, before)
         scopes = access.scopes()
         for root in sorted(before.roots - scopes.keys()):
-            yield AccessChanged(self._rules(root, NOBODY, now, ScopeState.GONE))
+            yield AccessChanged(self._rules(root, NOBODY, now, (), ScopeState.GONE))
         for root, expression in scopes.items():
-            yield AccessChanged(self._rules(root, expression, now))
+            yield AccessChanged(self._rules(root, expression, now, _folders(root, walk.folders)))
         for change in self._documents(walk, access):
             yield change
         yield Checkpoint(_written(walk, scopes, now), walk.complete)
@@ -167,9 +167,16 @@ class FilesSource:
     def _id(self, path: str) -> DocumentId:
         return DocumentId(self._name, path)
 
-    def _rules(self, root: str, access: Access, now: datetime, state: ScopeState = ScopeState.ACTIVE) -> ScopeRules:
+    def _rules(
+        self,
+        root: str,
+        access: Access,
+        now: datetime,
+        containers: tuple[str, ...],
+        state: ScopeState = ScopeState.ACTIVE,
+    ) -> ScopeRules:
         known = ScopeState.UNKNOWN if isinstance(access, Unknown) else state
-        return ScopeRules(self._name, root, access, known, now, self._lease)
+        return ScopeRules(self._name, root, access, known, now, self._lease, containers)
 
     def _look(self, before: _Cursor) -> tuple[_Walk, AccessFile]:
         # Files and rules must be of one moment: a redacted file may have been opened, a closed one filled meanwhile.
@@ -224,6 +231,14 @@ class FilesSource:
             reason = reasons.get(Path(path or top).name) or "the folder could not be opened"
             walk.fault(_shown(path or "."), f"can't be read: {reason}")
         return walk
+
+
+def _folders(root: str, folders: Collection[str]) -> tuple[str, ...]:
+    """The folders that rules stand in, outermost first: a folder stands in itself, and the top is the source's."""
+    parts = [] if root in (ROOT, UNSTATED) else root.split("/")
+    if root not in folders:
+        parts = parts[:-1]
+    return tuple("/".join(parts[: depth + 1]) for depth in range(len(parts)))
 
 
 def _take(walk: _Walk, before: _Cursor, path: str, name: str, handle: int) -> None:

@@ -337,7 +337,8 @@ class _Builder:
         prepared = await prepare(document, LineParser(), world.detector, world.index, world.embedder)
         assert isinstance(prepared, Prepared)
         scope = await world.catalog.scope_of(SOURCE, name)
-        entries = prepared.entries(scope)
+        assert scope is not None
+        entries = prepared.entries(scope, await world.catalog.containers_of(scope))
         await world.catalog.announce(prepared.document, scope, [entry.chunk for entry in entries], prepared.trust)
         await world.index.put(entries)
 

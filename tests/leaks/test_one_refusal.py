@@ -138,7 +138,7 @@ async def test_neither_counts_nor_titles_of_hidden_pages_are_told(question: str)
 # ---------------------------------------------------------------- errors
 
 CALLS = [
-    "directory.subject", "directory.members", "facts.satisfied", "facts.resources", "facts.digests", "index.search",
+    "directory.subject", "directory.members", "facts.cover", "facts.resources", "facts.digests", "index.search",
     "index.section", "embedder.question", "reranker.scores", "writer.write", "personal_data.all_spans",
     "detector.trust",
 ]  # fmt: skip

@@ -13,11 +13,10 @@ from policies.audience import (
     Place,
     PlaceKind,
     Reason,
-    audience_scopes,
     reach,
 )
 from policies.facts import Kind, Subject
-from policies.names import Principal, ScopeId
+from policies.names import Principal
 from tests.policies.given import FINANCE, NOW, STAFF, subject
 
 RULES = AudienceRules(frozenset([STAFF]), largest=3)
@@ -99,21 +98,6 @@ def test_nothing_is_said_in_public_places_when_no_principal_means_everyone() -> 
 
 def test_an_asker_who_is_not_active_reaches_nobody_else() -> None:
     assert reach(PUBLIC, subject(STAFF, active=False), None, RULES, NOW) == AskerAlone(Reason.MEMBERS)
-
-
-@pytest.mark.parametrize(
-    ("each", "common"),
-    [
-        ([], set()),
-        ([{1, 2}], {1, 2}),
-        ([{1, 2}, {2, 3}], {2}),
-        ([{1}, {2}], set()),
-        ([set(), {1}], set()),
-        ([{1}, set(), {1}], set()),
-    ],
-)
-def test_the_scopes_of_an_audience_are_those_of_every_reader(each: list[set[int]], common: set[int]) -> None:
-    assert audience_scopes(frozenset(map(ScopeId, scopes)) for scopes in each) == common
 
 
 def test_reasons_name_nobody_and_count_nothing() -> None:

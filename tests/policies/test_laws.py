@@ -18,7 +18,7 @@ from policies.decision import Allowed
 from policies.facts import Kind, Life, Moment, Resource, Scope, ScopeState, Subject, Trust
 from policies.names import DocumentId, Principal, ScopeId
 from policies.policy import Policy
-from policies.predicate import Condition, Narrowing, OneOf, attributes, matches
+from policies.predicate import Condition, Narrowing, OneOf, SearchScope, attributes, matches
 from tests.policies.given import NOW, TODAY, policy
 
 PRINCIPALS = [Principal.group(name) for name in "abcd"]
@@ -66,7 +66,7 @@ moments = st.builds(Moment, now=st.just(NOW), on=days.map(lambda day: day or TOD
 def found(subject: Subject, resource: Resource, moment: Moment, judge: Policy = POLICY) -> bool:
     """Whether a search for the subject, on exact facts, finds the resource."""
     scope_ids = satisfied(subject.principals, [resource.scope], moment.now)
-    narrowing = judge.narrow(subject, scope_ids, moment)
+    narrowing = judge.narrow(subject, SearchScope(scope_ids) if scope_ids else None, moment)
     stored = attributes(
         resource.scope.id, resource.effective_from, resource.effective_to, resource.superseded, resource.trust
     )

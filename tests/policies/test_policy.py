@@ -17,7 +17,7 @@ from policies.predicate import AtLeast, AtMost, Condition, Narrowing, OneOf, Sea
 from tests.policies.given import FINANCE, NOW, TODAY, moment, policy, resource, scope, subject
 
 POLICY = policy()
-SCOPES = frozenset([ScopeId(1)])
+SCOPES = SearchScope(frozenset([ScopeId(1)]))
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def test_a_search_is_narrowed_by_every_check() -> None:
     day = TODAY.toordinal()
 
     assert POLICY.narrow(subject(FINANCE), SCOPES, moment()) == Narrowing(
-        SearchScope(SCOPES),
+        SCOPES,
         (
             AtMost("effective_from", day),
             AtLeast("effective_to", day),
@@ -125,7 +125,7 @@ def test_a_search_is_narrowed_by_every_check() -> None:
 
 
 def test_who_satisfies_no_scope_does_not_search() -> None:
-    refused = POLICY.narrow(subject(FINANCE), frozenset(), moment())
+    refused = POLICY.narrow(subject(FINANCE), None, moment())
 
     assert refused == Refused("access-satisfied", "the asker satisfies no scope", POLICY.version)
 

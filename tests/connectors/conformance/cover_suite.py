@@ -228,3 +228,37 @@ class CoverSuite:
         assert meant(await ledger.facts.cover([frozenset([HR])], NOW), stand) == {kept}
         rules_counted, counted = await counts(ledger)
         assert (len(list(rules_counted)), len(list(counted))) == (3, 3)  # type: ignore[call-overload]
+
+    async def test_a_cover_asked_for_again_follows_every_change(self, ledger: Ledger) -> None:
+        async def read_by_hr(at: datetime = NOW) -> set[str]:
+            found = meant(await ledger.facts.cover([frozenset([HR])], at), stand)
+            return {root for root, scope in numbers.items() if scope in found}
+
+        numbers = {}
+        for root in ("a", "b", "c"):
+            numbers[root], _ = await ledger.catalog.state_rules(rules(root, lease=HOUR))
+        stand = await standing(ledger, numbers.values())
+        assert await read_by_hr() == {"a", "b", "c"} == await read_by_hr()
+
+        await ledger.catalog.state_rules(rules("a", AccessExpr.any_of(LEGAL), lease=HOUR))
+        assert await read_by_hr() == {"b", "c"} == await read_by_hr()
+        await ledger.catalog.withdraw_scope("wiki", "b")
+        assert await read_by_hr() == {"c"} == await read_by_hr()
+        assert await read_by_hr(NOW + 2 * HOUR) == set()
+        await ledger.catalog.state_rules(rules("c", verified_at=NOW + 2 * HOUR, lease=HOUR))
+        assert await read_by_hr(NOW + 2 * HOUR) == {"c"}
+        await ledger.catalog.state_rules(rules("c", verified_at=NOW + 2 * HOUR, lease=timedelta(minutes=1)))
+        assert await read_by_hr(NOW + 2 * HOUR + timedelta(minutes=2)) == set()
+        await ledger.catalog.state_rules(rules("c", Unknown("lost"), state=ScopeState.UNKNOWN))
+        assert await read_by_hr() == set()
+
+    async def test_another_process_s_change_counts_at_the_next_question(self, ledger: Ledger, url: str) -> None:
+        if url == "sqlite+aiosqlite://":
+            pytest.skip("a database in memory has one process")
+        scope, _ = await ledger.catalog.state_rules(rules())
+        stand = await standing(ledger, [scope])
+        assert meant(await ledger.facts.cover([frozenset([HR])], NOW), stand) == {scope}
+        async with open_ledger(url) as other:
+            await other.catalog.state_rules(rules(access=NOBODY))
+
+        assert await ledger.facts.cover([frozenset([HR])], NOW) is None

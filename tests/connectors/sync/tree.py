@@ -20,7 +20,7 @@ from policies.clearance import clear
 from policies.decision import Allowed
 from policies.facts import Life, ScopeState
 from policies.names import DocumentId, Principal, ScopeId
-from policies.predicate import Narrowing, SearchScope
+from policies.predicate import Narrowing
 from tests.memory import HashingEmbedder, LineParser, MemoryIndex, MemoryLedger, WordDetector
 
 NAME = "files"
@@ -144,11 +144,11 @@ class Tree:
         """By document, the passages that search and gate let through for somebody who is all of `principals`."""
         assert self.facts is not None
         held = frozenset(Principal.parse(name) for name in principals)
-        scopes = await self.facts.satisfied(held, self.at)
-        if not scopes:
+        scopes = await self.facts.cover([held], self.at)
+        if scopes is None:
             return {}
         question = await self.embedder.question("anything")
-        search = Search("anything", question, (), Narrowing(SearchScope(scopes)), limit=1000)
+        search = Search("anything", question, (), Narrowing(scopes), limit=1000)
         found: dict[str, set[str]] = {}
         for hit in await self.index.search(search):
             name = hit.id

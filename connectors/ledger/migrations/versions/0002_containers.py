@@ -46,10 +46,19 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("expression", "container", name=op.f("pk_container_rules")),
     )
     op.create_index(op.f("ix_container_rules_container"), "container_rules", ["container"], unique=False)
+    op.create_table(
+        "marks",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("mark", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_marks")),
+    )
     op.add_column("scopes", sa.Column("container", NUMBER, nullable=True))
     _fill(op.get_bind())
     op.create_index("ix_scopes_container_expression", "scopes", ["container", "expression"], unique=False)
-    op.create_index("ix_scopes_state_expires_at", "scopes", ["state", "expires_at"], unique=False)
+    active = sa.text("state = 'active'")
+    op.create_index(
+        "ix_scopes_expires_at", "scopes", ["expires_at"], unique=False, sqlite_where=active, postgresql_where=active
+    )
 
 
 def _fill(connection: sa.Connection) -> None:
@@ -79,9 +88,10 @@ def _added(connection: sa.Connection, source: str, path: tuple[str, ...], parent
 
 
 def downgrade() -> None:
-    op.drop_index("ix_scopes_state_expires_at", table_name="scopes")
+    op.drop_index("ix_scopes_expires_at", table_name="scopes")
     op.drop_index("ix_scopes_container_expression", table_name="scopes")
     op.drop_column("scopes", "container")
+    op.drop_table("marks")
     op.drop_index(op.f("ix_container_rules_container"), table_name="container_rules")
     op.drop_table("container_rules")
     op.drop_index(op.f("ix_containers_source"), table_name="containers")

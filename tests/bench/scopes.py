@@ -1,0 +1,256 @@
+"""What large scopes cost: 100,000 scopes and 200,000 chunks, for askers who satisfy 10, 1,000, 50,000 and 90,000.
+
+    python -m tests.bench.scopes [--scopes 100000] [--chunks 200000] [--searches 40] [--url postgresql+asyncpg://…]
+
+Three ways for scopes to stand: `following` their containers (who may read one scope of a site may read all of it),
+`mostly` (one scope in a hundred is its owner's alone) and `scattered` (who may read it has nothing to do with where it
+stands). Every scope has rules of its own. First the ledger: the plain set, and the cover in its place. Then the
+embedded index: a search narrowed by the cover, by the plain set, and by nothing but one container that holds all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from sqlalchemy import Connection, insert
+
+from connectors.index import tables as index_tables
+from connectors.index.embedded import EmbeddedIndex
+from connectors.ledger import standings, tables
+from connectors.ledger.open import Ledger, open_ledger
+from connectors.ports import IndexIdentity
+from connectors.records import Attributes, Chunk, Entry, Form, Search
+from policies.access import AccessExpr, clause_digest, digest
+from policies.facts import Trust
+from policies.names import ChunkId, ContainerId, DocumentId, Principal, ScopeId
+from policies.predicate import AtLeast, AtMost, Narrowing, SearchScope
+from tests.bench.search import DIMENSIONS, zipf
+
+NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
+SITES, FOLDERS = 100, 20  # in a source; in a site
+WAYS = ("following", "mostly", "scattered")
+ASKERS = (10, 1_000, 50_000, 90_000)
+TODAY = 740_000
+
+
+def chains(scopes: int) -> list[tuple[int, int, int]]:
+    """The source, site and folder of each scope, as container numbers."""
+    each = []
+    for number in range(scopes):
+        site = number * SITES // scopes
+        folder = number * SITES * FOLDERS // scopes
+        each.append((1, 2 + site, 2 + SITES + folder))
+    return each
+
+
+def readers(number: int, way: str, scopes: int, drawn: random.Random) -> AccessExpr:
+    """Who may read a scope: its owner, and a group; that of its site, or any one."""
+    owner = Principal.person(f"u{number // 10}@x.io")
+    if way == "mostly" and drawn.random() < 0.01:
+        return AccessExpr.any_of(owner, Principal.group(f"private-{number}"))
+    group = drawn.randrange(SITES) if way == "scattered" else number * SITES // scopes
+    return AccessExpr.any_of(owner, Principal.group(f"g{group}"), Principal.group(f"only-{number}"))
+
+
+def asker(satisfied: int, scopes: int) -> frozenset[Principal]:
+    """Somebody who satisfies about as many."""
+    groups = [Principal.group(f"g{number}") for number in range(satisfied * SITES // scopes)]
+    return frozenset([Principal.person("u7@x.io"), *groups])
+
+
+def fill_ledger(connection: Connection, way: str, scopes: int) -> None:
+    drawn = random.Random(1)
+    chain = chains(scopes)
+    parents = {folder: site for _, site, folder in chain} | {site: 1 for _, site, _ in chain} | {1: None}
+    rows: list[list[dict[str, Any]]] = [[], [], [], [], [], []]
+    for number in sorted(parents):
+        row = {"id": number, "source": "s", "parent": parents[number], "key": str(number), "digest": str(number)}
+        rows[0].append({**row, "scopes": 0})
+    for number in range(scopes):
+        access = readers(number, way, scopes, drawn)
+        [clause] = access.clauses
+        rows[1].append({"id": number + 1, "digest": clause_digest(clause)})
+        rows[2].append({"id": number + 1, "digest": digest(access), "clauses": 1})
+        rows[3].append({"expression": number + 1, "clause": number + 1})
+        rows[4] += [{"principal": str(who), "clause": number + 1} for who in clause]
+        rows[5].append(
+            {
+                "id": number + 1, "source": "s", "root": f"r{number}", "expression": number + 1, "state": "active",
+                "verified_at": NOW, "lease": 10**12, "expires_at": NOW + timedelta(hours=24),
+                "container": chain[number][-1],
+            }
+        )  # fmt: skip
+    into = (
+        tables.containers, tables.clauses, tables.expressions, tables.expression_clauses, tables.clause_principals,
+        tables.scopes,
+    )  # fmt: skip
+    for table, listed in zip(into, rows, strict=True):
+        for start in range(0, len(listed), 5_000):
+            connection.execute(insert(table), listed[start : start + 5_000])
+    standings.recount(connection)
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("ANALYZE")
+
+
+async def timed(work: Callable[[int], Awaitable[Any]], times: int = 5) -> float:
+    laps = []
+    for at in range(times):
+        began = time.perf_counter()
+        await work(at)
+        laps.append((time.perf_counter() - began) * 1000)
+    return statistics.median(laps)
+
+
+def short(scope: SearchScope | None) -> str:
+    if scope is None:
+        return "none"
+    return f"{len(scope.containers):,} + {len(scope.ids):,} - {len(scope.excepted):,}"
+
+
+async def ledger_part(
+    ledger: Ledger, way: str, scopes: int, table: Table
+) -> dict[int, tuple[SearchScope, SearchScope]]:
+    found = {}
+    for satisfied in ASKERS:
+        who = asker(satisfied, scopes)
+        plain = await ledger.facts.satisfied(who, NOW)
+        cover = await ledger.facts.cover([who], NOW)
+        assert cover is not None
+        stands = chains(scopes)
+        assert {number + 1 for number in range(scopes) if cover.has(number + 1, stands[number])} == plain
+        listening = [frozenset([*who, Principal.person(f"l{number}@x.io")]) for number in range(20)]
+        many = [[*listening, frozenset([*who, Principal.person(f"other{time_}@x.io")])] for time_ in range(5)]
+        first = [[frozenset([*who, Principal.person(f"first{time_}@x.io")])] for time_ in range(5)]
+        laps = (
+            await timed(lambda at, who=who: ledger.facts.satisfied(who, NOW)),  # type: ignore[misc]
+            await timed(lambda at, first=first: ledger.facts.cover(first[at], NOW)),  # type: ignore[misc]
+            await timed(lambda at, who=who: ledger.facts.cover([who], NOW)),  # type: ignore[misc]
+            await timed(lambda at, many=many: ledger.facts.cover(many[at], NOW)),  # type: ignore[misc]
+        )
+        table.add_row(way, f"{len(plain):,}", short(cover), *(f"{lap:.1f}" for lap in laps))
+        found[satisfied] = (cover, SearchScope(plain))
+    return found
+
+
+def entry(number: int, scope: int, chain: tuple[int, ...], words: Any, vector: Any) -> Entry:
+    text = " ".join(f"w{word}x" for word in words)
+    chunk = Chunk(
+        ChunkId(DocumentId("s", f"d{number}.md"), "v1", "top"), "top", 0, ("Heading",), text, f"Document {number}",
+        (), None, Form.TEXT, sha256(text.encode()).hexdigest(),
+        Attributes(f"Document {number}", "https://example.com/x", None, None, False, None, ()),
+    )  # fmt: skip
+    return Entry(chunk, vector, "bench", ScopeId(scope), (), Trust.CLEAN, tuple(map(ContainerId, chain)))
+
+
+async def fill_index(path: Path, index: EmbeddedIndex, scopes: int, chunks: int) -> None:
+    rng, stands = np.random.default_rng(1), chains(scopes)
+    db = None
+    for start in range(0, chunks, 5_000):
+        vectors = rng.normal(size=(5_000, DIMENSIONS)).astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        words = zipf(rng, (5_000, 40))
+        for at in range(min(5_000, chunks - start)):
+            scope = (start + at) % scopes
+            one = entry(start + at, scope + 1, stands[scope], words[at], vectors[at])
+            if db is None:
+                await index.put([one])  # lays the file out
+                db = index_tables.connect(path)
+                db.execute("BEGIN IMMEDIATE")
+                continue
+            index_tables.stand(db, one.scope, one.containers, 1)
+            index_tables.add(db, one, 1)
+    assert db is not None
+    db.execute("UPDATE clock SET stamp = 2")
+    db.execute("UPDATE entries SET stamp = 2")
+    db.execute("UPDATE standings SET stamp = 2")
+    db.execute("COMMIT")
+    db.close()
+
+
+def asking(scope: SearchScope, count: int) -> list[Search]:
+    rng = np.random.default_rng(2)
+    when = (AtMost("effective_from", TODAY), AtLeast("effective_to", TODAY), AtMost("trust", 1))
+    made = []
+    for _ in range(count):
+        vector = rng.normal(size=DIMENSIONS).astype(np.float32)
+        text = " ".join(f"w{word}x" for word in [*rng.integers(20, 3_000, 5), *zipf(rng, (3,))])
+        # As it comes from the ledger: not the object of the search before.
+        fresh = replace(scope, ids=frozenset(list(scope.ids)), excepted=frozenset(list(scope.excepted)))
+        made.append(Search(text, vector / np.linalg.norm(vector), (), Narrowing(fresh, when)))
+    return made
+
+
+async def searched(index: EmbeddedIndex, scope: SearchScope, count: int) -> list[float]:
+    laps = []
+    for each in asking(scope, count):
+        began = time.perf_counter()
+        await index.search(each)
+        laps.append((time.perf_counter() - began) * 1000)
+    return laps
+
+
+async def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--scopes", type=int, default=100_000)
+    options.add_argument("--chunks", type=int, nargs="*", default=[50_000, 200_000])
+    options.add_argument("--searches", type=int, default=40)
+    options.add_argument("--ways", nargs="*", default=WAYS)
+    options.add_argument("--url", help="an empty ledger; by default SQLite in a temporary folder")
+    chosen = options.parse_args()
+    console = Console(width=130)
+    in_ledger = Table(
+        "scopes", "satisfied", "containers + scopes - excepted", "plain ms", "cover ms", "again ms", "20 listen ms",
+        title=f"ledger, {chosen.scopes:,} scopes, p50",
+    )  # fmt: skip
+    covers = {}
+    with tempfile.TemporaryDirectory() as place:
+        for way in chosen.ways:
+            url = chosen.url or f"sqlite+aiosqlite:///{place}/{way}.sqlite"
+            async with open_ledger(url) as ledger:
+                began = time.perf_counter()
+                async with ledger.door.write() as connection:
+                    await connection.run_sync(lambda sync, way=way: fill_ledger(sync, way, chosen.scopes))  # type: ignore[misc]
+                print(f"{way}: ledger filled in {time.perf_counter() - began:.0f} s", file=sys.stderr)
+                covers[way] = await in_the_ledger(ledger, way, chosen.scopes, in_ledger)
+    console.print(in_ledger)
+    everything = SearchScope(containers=frozenset([ContainerId(1)]))
+    for size in chosen.chunks:
+        found = Table("scopes", "satisfied", "everything", "cover", "ratio", "p95", "plain set", "ratio",
+                      title=f"embedded index, {size:,} chunks, p50 ms")  # fmt: skip
+        with tempfile.TemporaryDirectory() as place:
+            path = Path(place) / "index.sqlite"
+            async with EmbeddedIndex(path, IndexIdentity("bench", DIMENSIONS, "bench")) as index:
+                began = time.perf_counter()
+                await fill_index(path, index, chosen.scopes, size)
+                print(f"index filled in {time.perf_counter() - began:.0f} s", file=sys.stderr)
+                await searched(index, everything, chosen.searches)
+                for way, by_asker in covers.items():
+                    for satisfied, (cover, plain) in by_asker.items():
+                        all_of_it = statistics.median(await searched(index, everything, chosen.searches))
+                        laps = await searched(index, cover, chosen.searches)
+                        listed = statistics.median(await searched(index, plain, chosen.searches))
+                        middle = statistics.median(laps)
+                        found.add_row(
+                            way, f"{satisfied:,}", f"{all_of_it:.1f}", f"{middle:.1f}", f"{middle / all_of_it:.2f}",
+                            f"{statistics.quantiles(laps, n=20)[-1]:.1f}", f"{listed:.1f}", f"{listed / all_of_it:.2f}",
+                        )  # fmt: skip
+        console.print(found)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
