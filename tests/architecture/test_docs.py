@@ -82,7 +82,8 @@ def test_the_two_commands_of_the_readme_are_runnable() -> None:
 
 
 def test_every_setting_that_a_page_or_the_image_names_exists() -> None:
-    known = set(re.findall(r"`(FOOTNOTE_\w+)`", settings_page()))
+    names = set(re.findall(r"`(FOOTNOTE_\w+)`", settings_page()))
+    known = names | {f"{name}_FILE" for name in names}
     for page in (*PAGES, ROOT / "Dockerfile", ROOT / ".ci/run"):
         assert set(re.findall(r"\bFOOTNOTE_[A-Z_]+[A-Z]\b", read(page))) <= known, page
 
