@@ -114,6 +114,31 @@ def test_doors_that_need_more_say_what() -> None:
     assert "FOOTNOTE_WEAVIATE_HTTP" in wrong(INDEX="weaviate")
 
 
+def test_each_hosted_door_needs_a_key_its_own_or_the_one_for_all() -> None:
+    own = {"FOOTNOTE_WRITER": "cohere", "FOOTNOTE_COHERE_CHAT_API_KEY": KEY}
+    settings = Settings.read(own)
+    both = Settings.read({**own, "FOOTNOTE_RERANKER": "cohere", "FOOTNOTE_COHERE_API_KEY": "for all"})
+
+    assert settings.cohere_key("writer") == Secret(KEY)
+    assert settings.cohere_key("reranker") is None
+    assert both.cohere_key("writer") == Secret(KEY)
+    assert both.cohere_key("reranker") == Secret("for all")
+    assert "FOOTNOTE_COHERE_API_KEY" in wrong(WRITER="cohere", COHERE_EMBED_API_KEY=KEY)
+
+
+def test_a_compatible_endpoint_needs_an_address_and_a_model() -> None:
+    assert "FOOTNOTE_OPENAI_BASE_URL" in wrong(WRITER="openai", OPENAI_MODEL="m")
+    assert "FOOTNOTE_OPENAI_MODEL" in wrong(WRITER="openai", OPENAI_BASE_URL="https://models.example.com/v1")
+    assert "https" in wrong(WRITER="openai", OPENAI_MODEL="m", OPENAI_BASE_URL="http://models.example.com/v1")
+    assert wrong(EMBEDDER="openai")
+
+
+def test_numbers_of_hosted_models_are_checked() -> None:
+    assert Settings.read({"FOOTNOTE_COHERE_EMBED_DIMENSIONS": "512"}).cohere_embed_dimensions == 512
+    assert "1 to 8192" in wrong(COHERE_EMBED_DIMENSIONS="0")
+    assert "rerank-v3.5=2" in wrong(MODEL_PRICES="cheap")
+
+
 def test_every_setting_says_what_it_means() -> None:
     for row in rows():
         assert row.name.startswith("FOOTNOTE_")
