@@ -42,6 +42,7 @@ class Vendor:
 
     calls: list[Call] = field(default_factory=list)
     cancelled: int = 0  # requests whose sender went away before the answer
+    told: Callable[[Call], None] = lambda _: None  # of each request as it comes in
     _faults: dict[str, deque[Fault]] = field(default_factory=lambda: defaultdict(deque))
     _always: dict[str, Fault] = field(default_factory=dict)
 
@@ -82,7 +83,8 @@ class Vendor:
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         body = json.loads(await request.read() or b"{}")
-        self.calls.append(Call(request.path, dict(request.headers), body))
+        self.calls.append(call := Call(request.path, dict(request.headers), body))
+        self.told(call)
         try:
             self.allowed(request)
             right = await self.right(request.path, body)
