@@ -368,8 +368,9 @@ class World:
 
 
 @asynccontextmanager
-async def real_doors(folder: Path) -> AsyncIterator[World]:
-    """The same world on a folder of files, a ledger in SQLite with its audit record, and the embedded index."""
+async def real_doors(folder: Path, ledger_url: str | None = None) -> AsyncIterator[World]:
+    """The same world on a folder of files, a ledger (SQLite where no other is named) with its audit record, and the
+    embedded index."""
     from connectors.index.embedded import EmbeddedIndex
     from connectors.ledger.lookup import SqlDocuments
     from connectors.ledger.open import open_ledger
@@ -378,7 +379,7 @@ async def real_doors(folder: Path) -> AsyncIterator[World]:
     from connectors.vault import Vault, keys_from_file
 
     async with (
-        open_ledger(f"sqlite+aiosqlite:///{folder / 'ledger.sqlite'}") as ledger,
+        open_ledger(ledger_url or f"sqlite+aiosqlite:///{folder / 'ledger.sqlite'}") as ledger,
         EmbeddedIndex(folder / "index.sqlite", IndexIdentity("hashing/1", 64, "1")) as index,
     ):
         signer = TraceSigner.from_file(folder / "signing.pem")
