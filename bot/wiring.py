@@ -328,6 +328,13 @@ class _Models:
             return None
         from connectors.models import cohere
 
+        if door == "embedder" and not (
+            settings.cohere_embed_dimensions or settings.cohere_embed_model in cohere.DIMENSIONS
+        ):
+            raise WrongUse(
+                f"nobody here knows how long the vectors of {settings.cohere_embed_model!r} are; "
+                "set FOOTNOTE_COHERE_EMBED_DIMENSIONS"
+            )
         limits = self._limits()
         site = self._site("cohere", cohere.address(settings.cohere_base_url or ""), limits)
         purpose = {"embedder": "embed", "reranker": "rerank", "writer": "write"}[door]

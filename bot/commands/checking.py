@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot import screen
+from bot.calibration import calibration
 from bot.commands.running import as_json, run
 
 if TYPE_CHECKING:
@@ -63,7 +65,8 @@ def evaluate(golden: Path, against: str | None, as_json: bool) -> None:
         before = runs.earlier(against, folder) if against is not None else None
         with screen.progress("Asking") as tell:
             scores = await runs.evaluate(questions, partial(search_request, app), partial(answer_request, app), tell)
-        facts = {"policy_version": app.policy.version, "models": _models(app)}
+        thresholds = asdict(calibration(app.settings.reranker))
+        facts = {"policy_version": app.policy.version, "models": _models(app), "thresholds": thresholds}
         scored = runs.report(scores, runs.name_of(golden, app.clock()), facts)
         scored = scored if before is None else {**scored, "against": compare(scored, before)}
         return {**scored, "saved": str(runs.save(scored, folder))}

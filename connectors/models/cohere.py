@@ -39,7 +39,7 @@ DIMENSIONS: Mapping[str, int] = {
 
 MOST_TEXTS = 96  # a call of embed may hold no more
 _QUESTIONS_KEPT = 512  # vectors of recent questions
-_CITATIONS = "ENABLED"
+_CITATIONS = "FAST"  # known to every version of the interface; command-a-03-2025 takes only this one or none
 _PATIENT = 5.0  # times as long may a sync wait as somebody who asks
 _SHAPED = re.compile(r"embed-v(\d+)")  # from v4 on, a dimension may be asked for
 
@@ -338,16 +338,11 @@ def _verified(citations: object, blocks: Mapping[int, str]) -> list[_Cited]:
         if not 0 <= start < end <= len(text) or text[start:end] != citation.get("text") or not text[start:end].strip():
             continue
         # What a source repeats of its document is not looked at; a tool is no document of ours.
-        ids = [
-            source.get("id") if source.get("type") == "document" else None for source in sources if _is_table(source)
-        ]
+        tables = [source for source in sources if isinstance(source, dict)]
+        ids = [each.get("id") if each.get("type", "document") == "document" else None for each in tables]
         if ids:
             found.append(_Cited(block, start, end, tuple(ids)))
     return found
-
-
-def _is_table(value: object) -> bool:
-    return isinstance(value, dict)
 
 
 def _id(value: object) -> str:

@@ -250,6 +250,16 @@ async def test_nobody_at_the_address_is_an_error_that_may_pass() -> None:
     assert "reached" in str(error)
 
 
+async def test_a_key_that_no_header_can_hold_is_a_person_s_turn_and_is_not_shown() -> None:
+    handler, asked = answers(200)
+    async with served({"/x": handler}) as url, Site("vendor", url, QUICK) as site:
+        with pytest.raises(Stop) as caught:
+            await site.get("x", headers={"Authorization": f"Bearer {SECRET}\r\nX-Other: 1"})
+
+    assert SECRET not in "\n".join(words_of(caught.value))
+    assert asked == []
+
+
 # ---------------------------------------------------------------- where requests go
 
 

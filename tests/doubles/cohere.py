@@ -120,6 +120,11 @@ class Cohere(Vendor):
             raise Refusal(400, "invalid request: the last message must be the user's")
         if "documents" in body and "safety_mode" in body:
             raise Refusal(400, "safety_mode is not configurable with documents")
+        if (
+            body.get("citation_options", {}).get("mode", "FAST") not in ("FAST", "OFF")
+            and "command-a-03" in body["model"]
+        ):
+            raise Refusal(400, "this citation mode is not supported by this model")
         documents = body.get("documents") or []
         written = await settled(self.writes(messages[-1]["content"], documents))
         spent = {

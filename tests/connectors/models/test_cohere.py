@@ -213,6 +213,12 @@ async def test_documents_go_without_a_safety_mode_and_nothing_is_streamed(doors:
     assert 0 < call.body["max_tokens"] <= 1000
 
 
+async def test_citations_are_asked_for_in_a_mode_that_every_model_has(doors: Doors) -> None:
+    await doors.write()
+
+    assert doors.double.to(CHAT)[0].body["citation_options"] == {"mode": "FAST"}
+
+
 async def test_thinking_before_the_answer_is_not_the_answer(doors: Doors) -> None:
     def think(right: dict[str, Any]) -> None:
         thought = {"type": "thinking", "thinking": f"Perhaps: {RULE}"}
