@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from bot.errors import WrongUse
 from bot.health import checks
 from bot.keeping import add_source, sync_named
 from bot.wiring import App, open_app
@@ -219,3 +220,27 @@ async def test_any_compatible_endpoint_can_write(tmp_path: Path) -> None:
     assert cohere.to(CHAT) == []
     assert end["usage"]["write.calls"] == 1
     assert end["cost"] is None  # nobody gave its price
+
+
+async def test_the_quoting_writer_works_over_a_hosted_reranker(tmp_path: Path) -> None:
+    double = Cohere()
+    words = written(tmp_path / "pages")
+    more = {"EMBEDDER": "", "WRITER": "", "COHERE_EMBED_DIMENSIONS": ""}
+    async with double.open() as url, open_app(settings(tmp_path / "data", url, **more)) as app:
+        await add_source(app.keeping, "own", "files", {"path": str(tmp_path / "pages")})
+        await sync_named(app.keeping, "own")
+        answer = await asked(app, "ana@example.com", "What is the secret word of topic00?")
+        begin, end = await traced(app, answer)
+
+    assert answer["outcome"] == "answered"
+    assert next(iter(words)) in answer["text"]
+    assert {call.path for call in double.calls} == {RERANK}
+    assert end["usage"]["rerank.search_units"] == 2  # passages, then sentences
+    assert begin["models"]["prompt"] == "extractive/1"
+
+
+async def test_a_model_whose_vectors_nobody_knows_is_a_wrong_setting(tmp_path: Path) -> None:
+    unknown = settings(tmp_path, "http://127.0.0.1:9", COHERE_EMBED_MODEL="embed-v9", COHERE_EMBED_DIMENSIONS="")
+    opening = open_app(unknown)
+    with pytest.raises(WrongUse, match="FOOTNOTE_COHERE_EMBED_DIMENSIONS"):
+        await opening.__aenter__()
