@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from connectors.index.tables import FACTS
+from policies.names import ScopeId
 from policies.predicate import AtLeast, AtMost, Condition, Narrowing, OneOf, SearchScope
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ N = TypeVar("N", bound=np.generic)
 _INT64 = range(-(2**63), 2**63)
 _NUMBERS = ("row", "scope", "effective_from", "effective_to", "superseded", "trust", "words")
 _CLOSE = 2e-6  # cosines nearer than this are rounding, and are ordered by uuid
+_RECENT = 16  # scopes of searches remembered: the parts of a question, and the same people again
+_SEVERAL = 200  # scopes that are looked up at once rather than one by one
 _FEW = 0.3  # share of rows below which gathering their vectors beats multiplying all
 
 
@@ -44,6 +48,10 @@ class Snapshot:
         self._scope_codes: NDArray[np.int32] = np.empty(0, np.int32)
         self._code_of_scope: dict[int, int] = {}
         self._code_of_container: dict[int, int] = {}
+        self._scopes_by_id: tuple[NDArray[np.int64], NDArray[np.int32]] | None = (
+            None  # in order of id, with their codes
+        )
+        self._members: OrderedDict[SearchScope, NDArray[np.bool_]] = OrderedDict()  # the scopes of recent searches
         self._standings: NDArray[np.int32] = np.full((0, 0), -1, np.int32)  # by depth and scope code; -1 for none
         self.lengths: Vector = np.empty(0, np.float32)  # words of each row
 
@@ -80,6 +88,7 @@ class Snapshot:
         depth = max(len(self._standings), *(len(containers) for _, containers in read))
         self._standings = _framed(self._standings, depth, len(self._code_of_scope))
         codes = self._code_of_container
+        self._members.clear()
         for scope, containers in read:
             stands = [codes.setdefault(container, len(codes)) for container in containers]
             self._standings[:, scope] = stands + [-1] * (depth - len(stands))
@@ -143,7 +152,12 @@ class Snapshot:
         self._scope_codes, self._alive = _grown(self._scope_codes, capacity), _grown(self._alive, capacity)
 
     def _scope_code(self, scope: int) -> int:
-        return self._code_of_scope.setdefault(scope, len(self._code_of_scope))
+        code = self._code_of_scope.get(scope)
+        if code is None:
+            code = self._code_of_scope[scope] = len(self._code_of_scope)
+            self._scopes_by_id = None
+            self._members.clear()
+        return code
 
     # ------------------------------------------------------------ reading
 
@@ -167,15 +181,40 @@ class Snapshot:
 
     def _in_scope(self, scope: SearchScope) -> NDArray[np.bool_]:
         """Which scopes are among them, by code."""
+        member = self._members.pop(scope, None)
+        if member is None:
+            member = self._found(scope)
+            while len(self._members) >= _RECENT:
+                self._members.popitem(last=False)
+        self._members[scope] = member
+        return member
+
+    def _found(self, scope: SearchScope) -> NDArray[np.bool_]:
         member = np.zeros(len(self._code_of_scope), np.bool_)
         if scope.containers:
             chosen = np.zeros(len(self._code_of_container) + 1, np.bool_)  # the last is that of -1, no container
-            chosen[_codes(self._code_of_container, scope.containers)] = True
+            codes = self._code_of_container
+            chosen[[codes[container] for container in scope.containers if container in codes]] = True
             for stands in self._standings:
                 member[: len(stands)] |= chosen[stands]
-            member[_codes(self._code_of_scope, scope.excepted)] = False
-        member[_codes(self._code_of_scope, scope.ids)] = True
+            member[self._codes(scope.excepted)] = False
+        member[self._codes(scope.ids)] = True
         return member
+
+    def _codes(self, scopes: frozenset[ScopeId]) -> NDArray[np.int32]:
+        """The codes of those scopes that are known here."""
+        if len(scopes) < _SEVERAL:
+            codes = self._code_of_scope
+            return np.asarray([codes[scope] for scope in scopes if scope in codes], np.int32)
+        if self._scopes_by_id is None:
+            known = np.fromiter(self._code_of_scope, np.int64, len(self._code_of_scope))
+            order = np.argsort(known).astype(np.int32)  # codes are given out in order
+            self._scopes_by_id = known[order], order
+        ids, codes_by_id = self._scopes_by_id
+        asked = _numbers(scopes)
+        at = np.searchsorted(ids, asked)
+        at[at == len(ids)] = 0
+        return codes_by_id[at[ids[at] == asked]] if len(ids) else codes_by_id
 
     def _holding(self, condition: Condition) -> NDArray[np.bool_]:
         column = self._columns[condition.field][: self.size]
@@ -185,8 +224,7 @@ class Snapshot:
             case AtLeast(_, value):
                 return np.asarray(column >= value)
             case OneOf(_, values):
-                within = [value for value in values if value in _INT64]
-                return np.isin(column, np.asarray(within, np.int64))
+                return np.isin(column, _numbers(values))
 
     def nearest(self, question: Vector, allowed: NDArray[np.bool_], limit: int) -> list[tuple[int, float]]:
         """The rows nearest to a unit vector by cosine, exactly, best first."""
@@ -218,10 +256,11 @@ def _products(vectors: Vector, question: Vector) -> Vector:
     return products
 
 
-def _codes(codes: Mapping[int, int], ids: frozenset[Any]) -> list[int]:
-    if len(ids) < len(codes):
-        return [codes[each] for each in ids if each in codes]
-    return [code for each, code in codes.items() if each in ids]
+def _numbers(ids: Collection[int]) -> NDArray[np.int64]:
+    try:
+        return np.fromiter(ids, np.int64, len(ids))
+    except OverflowError:  # no ledger gives out such a number, but one may be asked for
+        return np.asarray([each for each in ids if each in _INT64], np.int64)
 
 
 def _framed(standings: NDArray[np.int32], depth: int, scopes: int) -> NDArray[np.int32]:
