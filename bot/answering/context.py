@@ -123,7 +123,9 @@ def _filled(pieces: Sequence[_Piece]) -> tuple[list[_Piece], list[Dropped]]:
     left_out: list[Dropped] = []
     room = BUDGET
     for piece in pieces:
-        if any(_same(piece, other) for other in taken):
+        if any(_replaced(piece, other) for other in pieces):
+            left_out.append(Dropped(piece.opened.candidate.id, "replaced"))
+        elif any(_same(piece, other) for other in taken):
             left_out.append(Dropped(piece.opened.candidate.id, "repetition"))
         elif len(_text(piece)) > room:
             left_out.append(Dropped(piece.opened.candidate.id, "budget"))
@@ -131,6 +133,16 @@ def _filled(pieces: Sequence[_Piece]) -> tuple[list[_Piece], list[Dropped]]:
             taken.append(piece)
             room -= len(_text(piece))
     return taken, left_out
+
+
+def _replaced(piece: _Piece, other: _Piece) -> bool:
+    """Whether a superseded wording, of which nobody wrote when it ended, had ended on the day asked about: another one
+    under its title had begun by then, or it would not be here."""
+    old, new = piece.opened.passage.content, other.opened.passage.content
+    open_end = old.superseded and old.effective_to is None
+    if not open_end or new.superseded or new.title != old.title or new.effective_from is None:
+        return False
+    return old.effective_from is None or old.effective_from < new.effective_from
 
 
 def _text(piece: _Piece) -> str:

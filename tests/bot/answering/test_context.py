@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import pytest
@@ -20,9 +21,9 @@ async def world() -> World:
     return world
 
 
-async def offered(world: World, question: str) -> tuple[list[str], list[tuple[str, str]]]:
+async def offered(world: World, question: str, on: date | None = None) -> tuple[list[str], list[tuple[str, str]]]:
     """The chunks that a writer was given, and what was left out."""
-    outcome = await world.ask("asha", question)
+    outcome = await world.ask("asha", question, on=on)
     attempt: Any = world.traces.ended[outcome.trace][0]["attempts"][0]
     kept = [each["chunk"].removeprefix("wiki:") for each in attempt["context"]]
     return kept, [(each["chunk"].removeprefix("wiki:"), each["check"]) for each in attempt["left_out"]]
@@ -78,6 +79,22 @@ SECTIONS = (
     "## Airfare\n\n### Rule\n\nAirfare above 500 needs approval.\n\n"
     "### Remarks\n\nPaid by the manager within ten days of travel."
 )
+
+
+async def test_a_superseded_wording_without_an_end_ends_where_the_next_of_its_title_begins(world: World) -> None:
+    old, new = date(2025, 1, 1), date(2026, 7, 1)
+    world.page("old", f"{STEMS} 45 days.", ["grp:finance"], title="T", starts=old, status="superseded")
+    world.page("new", f"{STEMS} 30 days.", ["grp:finance"], title="T", starts=new)
+    world.page("else", f"{STEMS} 60 days.", ["grp:finance"], title="U", starts=old, status="superseded")
+    await world.sync()
+    question = "May contractors claim airfare?"
+
+    before, _ = await offered(world, question, date(2026, 6, 30))
+    after, out = await offered(world, question, date(2026, 7, 1))
+
+    assert set(before) == {"old@v1#top", "else@v1#top"}
+    assert set(after) == {"new@v1#top", "else@v1#top"}
+    assert out == [("old@v1#top", "replaced")]
 
 
 async def test_a_passage_is_followed_by_its_neighbours(world: World) -> None:
