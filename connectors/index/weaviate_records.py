@@ -170,6 +170,7 @@ def _body(entry: Entry) -> str:
     chunk, kept = entry.chunk, entry.chunk.attributes
     body = {
         "text": chunk.text,
+        "lead": chunk.lead,  # embedded above the text
         "header": chunk.header,
         "heading_path": chunk.heading_path,
         "parent": chunk.parent,

@@ -156,6 +156,7 @@ ROOMS = {
         "connectors.index.weaviate_filters",
         "connectors.index.weaviate_open",
         "connectors.index.weaviate_records",
+        "connectors.index.weaviate_reindex",
         "connectors.index.weaviate_search",
     ),
     "cohere": ("connectors.models.cohere",),

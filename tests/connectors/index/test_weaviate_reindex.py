@@ -1,0 +1,121 @@
+"""A new index is filled beside the one that serves, and serves itself only when it holds the same."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from connectors.errors import Stop
+from connectors.index.weaviate_door import Address
+from connectors.index.weaviate_reindex import Embed, Reindex
+from connectors.ports import IndexIdentity
+from connectors.records import Entry
+from policies.names import DocumentId, ScopeId
+from tests.connectors.conformance.index_suite import (
+    DIMENSIONS,
+    IDENTITY,
+    asking,
+    entry,
+    ids,
+    keys,
+    narrowed,
+    opened,
+    vector_of,
+)
+from tests.weaviate import MISSING, fresh_name, index_at
+
+pytestmark = MISSING
+
+OTHER = IndexIdentity("other@2", DIMENSIONS, IDENTITY.schema)
+
+
+async def embed(texts: Sequence[str]) -> Any:
+    return np.asarray([vector_of(f"other {text}") for text in texts])
+
+
+def silent(_done: int, _of: int) -> None: ...
+
+
+@pytest.fixture
+async def name(weaviate: Address) -> AsyncIterator[str]:
+    made = fresh_name()
+    async with index_at(weaviate, made, IDENTITY) as index:
+        for number in range(30):
+            await index.put([entry(f"d{number}", f"refund {number}.{n}", section=str(n), ordinal=n) for n in range(3)])
+        await index.put([entry("d0", "refund before", version="v0", superseded=True)])
+        yield made
+
+
+def reindex(address: Address, name: str, identity: IndexIdentity = OTHER, by: Embed = embed) -> Reindex:
+    return Reindex(address, identity, by, name=name, replication=1)
+
+
+async def test_another_model_gets_an_index_of_its_own_and_the_old_one_stays(weaviate: Address, name: str) -> None:
+    async with index_at(weaviate, name, IDENTITY) as before, index_at(weaviate, name, OTHER) as after:
+        held = ids(await before.search(asking("refund", limit=100)))
+        assert "footnote reindex" in str(await after.check())
+
+        done = await reindex(weaviate, name).run(silent)
+
+        assert (done.passages, done.copied, done.embedded, done.recut) == (91, 91, 91, False)
+        assert await after.check() is None
+        assert ids(await after.search(asking("refund", limit=100))) == held
+        question = asking("zzz", vector="other Handbook\nrefund 7.1", limit=1)
+        assert [opened(found).text for found in await after.search(question)] == ["refund 7.1"]
+        assert ids(await before.search(asking("refund", limit=100))) == held  # whoever asks by the old model goes on
+
+        assert await reindex(weaviate, name).roll_back() == (f"{name}_v2", f"{name}_v1")
+        async with index_at(weaviate, name, IDENTITY) as again:
+            assert await again.check() is None
+
+
+async def test_the_same_model_keeps_its_vectors(weaviate: Address, name: str) -> None:
+    done = await reindex(weaviate, name, IDENTITY).run(silent)
+
+    assert (done.copied, done.embedded) == (91, 0)
+    async with index_at(weaviate, name, IDENTITY) as index:
+        assert await index.check() is None
+        assert len(await index.search(asking("refund", limit=100))) == 91
+
+
+async def test_a_killed_run_goes_on_where_it_was(weaviate: Address, name: str) -> None:
+    async def failing(texts: Sequence[str]) -> Any:
+        raise RuntimeError("the power went")
+
+    with pytest.raises(RuntimeError):
+        await reindex(weaviate, name, by=failing).run(silent)
+    async with index_at(weaviate, name, IDENTITY) as index:
+        assert await index.check() is None  # the old one serves
+
+    done = await reindex(weaviate, name).run(silent)
+    assert done.now == f"{name}_v2"  # the one that was begun
+
+    again = await reindex(weaviate, name).run(silent)
+    assert (again.before, again.now, again.embedded) == (f"{name}_v2", f"{name}_v3", 0)
+
+
+async def test_what_is_written_meanwhile_is_brought_over(weaviate: Address, name: str) -> None:
+    async with index_at(weaviate, name, IDENTITY) as before:
+        written: list[list[Entry]] = [[entry("d1", "travel new", version="v2")], [entry("late", "travel late")]]
+
+        async def slowly(texts: Sequence[str]) -> Any:
+            if written:
+                await before.put(written.pop())
+                await before.retire(DocumentId("files", "d2"), frozenset())
+                await before.repoint(DocumentId("files", "d3"), ScopeId(9), ("x",), ())
+            return await embed(texts)
+
+        await reindex(weaviate, name, by=slowly).run(silent)
+    async with index_at(weaviate, name, OTHER) as after:
+        assert await after.count("files") == 91 - 3 + 2
+        assert keys(await after.search(asking("late travel", limit=1))) == ["late"]
+        assert set(keys(await after.search(asking("refund", narrowed([9]), limit=100)))) == {"d3"}
+        assert "d2" not in keys(await after.search(asking("refund", limit=100)))
+
+
+async def test_there_has_to_be_an_index(weaviate: Address) -> None:
+    with pytest.raises(Stop, match="footnote sync"):
+        await reindex(weaviate, fresh_name()).run(silent)
