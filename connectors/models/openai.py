@@ -1,7 +1,7 @@
 """Any endpoint that speaks OpenAI's chat completions, as a writer: a hosted one, a gateway, or a model of one's own.
 
-Only what every such endpoint has is used: messages, temperature, seed, a bound on tokens. Citations are ids in brackets
-behind each sentence. A sentence without one, or with one that was never given out, is dropped by grounding.
+Only what such endpoints have in common is used: messages, temperature, seed, a bound on tokens. Citations are ids in
+brackets behind each sentence. A sentence without one, or with one that was never given out, is dropped by grounding.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 from connectors.errors import DoorError, Transient
-from connectors.http import Limits, Site, refusal
+from connectors.http import Answer, Limits, Site, refusal
 from connectors.models.prompt import LONGEST, MARKED_RULES, MOST_TOKENS, SEED, Said, Sheet, draft_of, marked, version
 from connectors.records import Draft, Evidence
 from connectors.usage import Spent, Tell
 
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)  # some endpoints leave it in the text
+_THINKING = 4  # times as many tokens where thoughts count as well
 _UNITS = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
 _FINISHED = {"stop", "length", "content_filter", "tool_calls", "function_call"}
 
@@ -40,6 +41,7 @@ class OpenAIWriter:
         self._endpoint = endpoint
         self._name = model
         self._limits = limits
+        self._newer = False  # found out by asking, once
 
     @property
     def model(self) -> str:
@@ -60,24 +62,17 @@ class OpenAIWriter:
         return replace(draft_of(said, sheet, self.model), usage=units, finish=finish, request=_id(content.get("id")))
 
     async def ping(self) -> None:
-        """Have one word written; raises the DoorError family when that can't be done."""
-        await self._ask([{"role": "user", "content": "Say: ready"}], 1)
+        """Have a word written; raises the DoorError family when that can't be done."""
+        await self._ask([{"role": "user", "content": "Say: ready"}], 16)
 
     async def _ask(self, messages: list[dict[str, str]], tokens: int) -> tuple[Mapping[str, Any], dict[str, int]]:
         endpoint = self._endpoint
-        body = {
-            "model": self._name,
-            "messages": messages,
-            "temperature": 0,
-            "seed": SEED,
-            "max_tokens": tokens,
-            "stream": False,
-        }
-        headers = {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
         try:
-            answer = await endpoint.site.request(
-                "POST", "chat/completions", json=body, headers=headers, repeatable=True, limits=self._limits
-            )
+            newer = self._newer  # as it was: another question may find out meanwhile
+            answer = await self._sent(messages, tokens, newer)
+            if answer.status in (400, 422) and not newer:
+                answer = await self._sent(messages, tokens, True)
+                self._newer = answer.ok
             if not answer.ok:
                 raise refusal(answer, "FOOTNOTE_OPENAI_API_KEY")
             content = answer.json()
@@ -89,6 +84,19 @@ class OpenAIWriter:
         units = _billed(content.get("usage"))
         endpoint.tell(Spent("write", self._name, units, retries=answer.attempts - 1))
         return content, units
+
+    async def _sent(self, messages: list[dict[str, str]], tokens: int, newer: bool) -> Answer:
+        # Newer models of OpenAI's own refuse the words that every other endpoint has, and think before they write.
+        bounds = (
+            {"max_completion_tokens": _THINKING * tokens}
+            if newer
+            else {"max_tokens": tokens, "temperature": 0, "seed": SEED}
+        )
+        body = {"model": self._name, "messages": messages, "stream": False, **bounds}
+        headers = {"Authorization": f"Bearer {self._endpoint.key}"} if self._endpoint.key else {}
+        return await self._endpoint.site.request(
+            "POST", "chat/completions", json=body, headers=headers, repeatable=True, limits=self._limits
+        )
 
 
 def _billed(usage: object) -> dict[str, int]:

@@ -23,6 +23,7 @@ class OpenAI(Vendor):
         super().__init__()
         self.writes = writes
         self.key: str | None = KEY
+        self.newer = False  # wants the words of OpenAI's newer models
 
     def allowed(self, request: web.Request) -> None:
         if self.key and request.headers.get("Authorization") != f"Bearer {self.key}":
@@ -31,6 +32,8 @@ class OpenAI(Vendor):
     async def right(self, path: str, body: Json) -> Json:
         if not body.get("model") or not body.get("messages"):
             raise Refusal(400, "you must provide a model parameter")
+        if self.newer and ("max_tokens" in body or body.get("temperature", 1) != 1):
+            raise Refusal(400, "Unsupported parameter: use max_completion_tokens")
         asked = body["messages"][-1]["content"]
         text = self.writes(asked, dict(_PASSAGE.findall(asked)))
         return {

@@ -215,3 +215,12 @@ async def test_it_says_whether_it_works(desk: Desk) -> None:
     desk.double.key = "another"
     with pytest.raises(Stop, match="FOOTNOTE_OPENAI_API_KEY"):
         await desk.writer.ping()
+
+
+async def test_a_model_that_wants_newer_words_is_asked_in_them_from_then_on(desk: Desk) -> None:
+    desk.double.newer = True
+    for _ in range(2):
+        assert (await desk.draft(lambda ids: f"{RULE} [{ids[0]}]")).claims
+
+    asked = [sorted(call.body.keys() & {"max_tokens", "max_completion_tokens"}) for call in desk.double.to(CHAT)]
+    assert asked == [["max_tokens"], ["max_completion_tokens"], ["max_completion_tokens"]]
