@@ -21,6 +21,7 @@ from connectors.vault import Vault
 from policies.facts import ScopeState
 from policies.names import ScopeId
 from tests.connectors.conformance.catalog_suite import CatalogSuite
+from tests.connectors.conformance.cover_suite import CoverSuite
 from tests.connectors.conformance.facts_suite import FactsSuite
 from tests.connectors.ledger.making import HR, NOW, page, published, rules
 from tests.connectors.ledger.owner import Owner
@@ -42,6 +43,10 @@ async def ledger(url: str) -> AsyncIterator[Ledger]:
 
 
 class TestPostgresqlFacts(FactsSuite):
+    pass
+
+
+class TestPostgresqlCovers(CoverSuite):
     pass
 
 
