@@ -26,7 +26,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from connectors.errors import DoorError, Stop, Transient
 from connectors.ledger.address import Limits
-from connectors.ledger.dialect import WAIT_SECONDS, Lock, direct, exclusive, snapshot_options, verdict_on
+from connectors.ledger.dialect import (
+    WAIT_SECONDS,
+    Lock,
+    direct,
+    exclusive,
+    single_options,
+    snapshot_options,
+    verdict_on,
+)
 from connectors.ledger.dialect import engine as open_engine
 
 T = TypeVar("T")
@@ -77,7 +85,7 @@ class Door:
     def __init__(self, engine: AsyncEngine, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
         self.engine = engine
         self._limits = limits
-        self._reader = engine.execution_options(footnote="read")
+        self._reader = engine.execution_options(**single_options(engine))
         self._writer = engine.execution_options(footnote="write")
         self._snapshot = engine.execution_options(**snapshot_options(engine))
         self._direct = direct(engine, _READERS + 1)
@@ -86,10 +94,11 @@ class Door:
         self._writing = asyncio.Semaphore(1)
 
     @repeated
-    async def look(self, work: Callable[[Connection], T]) -> T:
-        """What `work` reads, all of it in one state of the database: the newest when it began."""
+    async def look(self, work: Callable[[Connection], T], *, single: bool = False) -> T:
+        """What `work` reads, all of it in one state of the database: the newest when it began. `single`: it is one
+        statement, which needs nothing around it for that."""
         if self._direct is None:
-            async with self.snapshot() as connection:
+            async with self.read() if single else self.snapshot() as connection:
                 return await connection.run_sync(work)
         engine = self._direct.execution_options(footnote="snapshot")
 
