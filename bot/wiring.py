@@ -25,6 +25,7 @@ from connectors.usage import Spent, note
 if TYPE_CHECKING:
     from bot.answering.doors import Doors
     from bot.auditing import AuditRecord
+    from bot.indexing import Indexing
     from bot.keeping import Json, Keeping, Tell
     from bot.looking import Looking
     from bot.metrics import Metrics
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         DirectoryTables,
         Embedder,
         Facts,
+        Holdings,
         Index,
         IndexIdentity,
         Parser,
@@ -83,6 +85,7 @@ class App:
     doors: Doors  # the line that carries answers out
     keeping: Keeping  # the line that brings documents in
     looking: Looking
+    indexing: Indexing
     hosted: Mapping[str, Callable[[], Awaitable[None]]]  # doors to hosted models, by name; each asked whether it works
     about_ledger: Callable[[], Awaitable[str]]  # which database it is, and its schema
 
@@ -113,6 +116,7 @@ async def _open(
     from connectors.identity.directory import LedgerDirectory
     from connectors.injection import Detectors
     from connectors.ledger.about import about
+    from connectors.ledger.holdings import SqlHoldings
     from connectors.ledger.lookup import SqlDocuments, SqlOwners
     from connectors.ledger.open import open_ledger
     from connectors.ledger.traces import SqlTraces
@@ -159,6 +163,7 @@ async def _open(
         index=index,
         doors=doors,
         keeping=_keeping(ledger, SqlOwners(ledger.door), index, models.embedder, Detectors(), clock),
+        indexing=_indexing(settings, ledger.catalog, SqlHoldings(ledger.door), index, models.embedder, clock),
         looking=Looking(documents, ledger.catalog, ledger.facts, directory, ledger.people, policy),
         hosted=models.hosted,
         about_ledger=lambda: about(ledger.door),
@@ -280,6 +285,25 @@ def _weaviate(settings: Settings) -> Address:
         read_seconds=seconds,
         write_seconds=6 * seconds,
     )
+
+
+def _indexing(
+    settings: Settings, catalog: Catalog, holdings: Holdings, index: Index, embedder: Embedder, clock: Clock
+) -> Indexing:
+    from bot.indexing import Indexing, Remaking
+
+    remaking: Remaking | None = None
+    if settings.index == "weaviate":
+        from connectors.index.weaviate_reindex import Reindex
+
+        remaking = Reindex(
+            _weaviate(settings),
+            index.identity,
+            embedder.passages,
+            name=settings.weaviate_collection,
+            replication=settings.weaviate_replication,
+        )
+    return Indexing(catalog, holdings, index, remaking, clock)
 
 
 class _Counted:

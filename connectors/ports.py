@@ -369,6 +369,28 @@ class Catalog(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Expected:
+    """A passage that an index ought to hold."""
+
+    id: ChunkId
+    scope: ScopeId
+    digest: str
+    on_its_way: bool  # its document is being written or cleaned: nothing is wrong yet if the index has it otherwise
+
+
+class Holdings(Protocol):
+    """The ledger as somebody needs it who compares an index with it."""
+
+    def expected(self, source: str) -> AsyncIterator[Expected]:
+        """Every passage that an index ought to hold of a source."""
+        ...
+
+    async def reread(self, source: str) -> int:
+        """Whatever the source says of its documents next is new; returns how many there are."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One run of a sync."""
 
