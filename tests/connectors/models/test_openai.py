@@ -68,7 +68,7 @@ async def test_ids_behind_sentences_are_mapped_back_to_labels(desk: Desk) -> Non
     draft = await desk.draft(lambda ids: f"{RULE} [{ids[0]}] {OTHER} [{ids[0]}, {ids[1]}]")
 
     assert draft.claims == (Claim(RULE, ("S1",)), Claim(OTHER, ("S1", "S2")))
-    assert (draft.model, draft.finish) == ("openai/local-model", "stop")
+    assert (draft.model, draft.finish) == ("openai/local-model as local-model-2026-01-01", "stop")
     assert draft.request == "chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG"
 
 
