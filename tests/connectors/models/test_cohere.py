@@ -175,6 +175,14 @@ async def test_nothing_is_waited_for_longer_than_the_setting_says() -> None:
         assert asyncio.get_running_loop().time() - started < 1.5
 
 
+async def test_an_answer_that_does_not_come_is_asked_for_again() -> None:
+    async with opened(Limits(idle=0.3, whole=5, attempts=2, first_pause=0.01)) as doors:
+        doors.double.next(CHAT, silence(2))
+
+        assert await doors.write()
+        assert len(doors.double.to(CHAT)) == 2
+
+
 async def test_an_answer_that_breaks_off_is_asked_for_again(doors: Doors) -> None:
     doors.double.next(CHAT, half(), half())
 
@@ -325,6 +333,8 @@ async def test_a_question_asked_again_costs_nothing(doors: Doors) -> None:
         (status(503), Transient),
         (status(504), Transient),
         (page(), Stop),
+        (page(502), Transient),
+        (page(403), Stop),
         (raw(b'{"half": '), Transient),
         (raw(b"null"), Transient),
         (raw(b"[]"), Transient),
