@@ -59,8 +59,9 @@ class SqlCatalog:
         await self._runs.checkpoint(run, cursor, now)
 
     async def finish(self, run: Run, report: Mapping[str, Any], now: datetime) -> None:
-        """Keep the run's report for `source show`."""
+        """Keep the run's report for `source show`, and forget what has been gone for long."""
         await self._runs.finish(run, report, now)
+        await self.purge(now)
 
     # ------------------------------------------------------------ scopes
 

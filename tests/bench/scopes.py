@@ -122,7 +122,7 @@ def short(scope: SearchScope | None) -> str:
     return f"{len(scope.containers):,} + {len(scope.ids):,} - {len(scope.excepted):,}"
 
 
-async def ledger_part(
+async def in_the_ledger(
     ledger: Ledger, way: str, scopes: int, table: Table
 ) -> dict[int, tuple[SearchScope, SearchScope]]:
     found = {}
@@ -150,8 +150,8 @@ async def ledger_part(
 def entry(number: int, scope: int, chain: tuple[int, ...], words: Any, vector: Any) -> Entry:
     text = " ".join(f"w{word}x" for word in words)
     chunk = Chunk(
-        ChunkId(DocumentId("s", f"d{number}.md"), "v1", "top"), "top", 0, ("Heading",), text, f"Document {number}",
-        (), None, Form.TEXT, sha256(text.encode()).hexdigest(),
+        ChunkId(DocumentId("s", f"d{number}.md"), "v1", "top"), "top", 0, ("Heading",), text, f"Document {number}", f"Document {number}",
+        (), None, Form.TEXT, sha256(text.encode()).hexdigest(), sha256(text.encode()).hexdigest(),
         Attributes(f"Document {number}", "https://example.com/x", None, None, False, None, ()),
     )  # fmt: skip
     return Entry(chunk, vector, "bench", ScopeId(scope), (), Trust.CLEAN, tuple(map(ContainerId, chain)))
@@ -165,7 +165,7 @@ async def fill_index(path: Path, index: EmbeddedIndex, scopes: int, chunks: int)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         words = zipf(rng, (5_000, 40))
         for at in range(min(5_000, chunks - start)):
-            scope = (start + at) % scopes
+            scope = (start + at) * scopes // chunks
             one = entry(start + at, scope + 1, stands[scope], words[at], vectors[at])
             if db is None:
                 await index.put([one])  # lays the file out

@@ -208,7 +208,8 @@ class CoverSuite:
         for root in ("used", "unused"):
             await ledger.catalog.withdraw_scope("wiki", root)
 
-        await ledger.catalog.purge(NOW + timedelta(days=31))
+        async with ledger.catalog.run("other", NOW + timedelta(days=31)) as run:
+            await ledger.catalog.finish(run, {}, NOW + timedelta(days=31))
 
         assert await ledger.catalog.scope_of("wiki", "used") == used
         assert await ledger.catalog.scope_of("wiki", "unused") is None
