@@ -18,7 +18,7 @@ from connectors.vault import Vault
 from tests.connectors.ledger.making import HR, NOW, page, published, rules
 from tests.connectors.sync.dying import tree_at
 from tests.connectors.sync.tree import Tap, Tree
-from tests.servers import own_postgres
+from tests.servers import Running, own_postgres
 
 ROOT = Path(__file__).parents[3]
 KEY = "Zq8v3L1xW0pT7nYb5cRk2mJd9fHs4gAe"
@@ -111,7 +111,7 @@ async def test_what_was_told_as_written_is_there_after_the_server_was_killed(tmp
             traces = SqlTraces(ledger.door, Vault([KEY]), signer, tmp_path / "checkpoints")
             begun, scopes, ended = [], set(), 0
             for turn in range(4):
-                doomed = asyncio.create_task(_kill_soon(server, 0.15 + 0.1 * turn))
+                doomed = asyncio.create_task(_kill(server, begun, len(begun) + 3 + turn))
                 try:
                     for number in range(10_000):
                         begun.append(await traces.begin({"place": "dm"}, {"question": "?"}, NOW))
@@ -134,6 +134,8 @@ async def test_what_was_told_as_written_is_there_after_the_server_was_killed(tmp
             assert ended
 
 
-async def _kill_soon(server, seconds: float) -> None:  # type: ignore[no-untyped-def]
-    await asyncio.sleep(seconds)
+async def _kill(server: Running, begun: list[str], at: int) -> None:
+    """Wherever the writer is soon after its `at`-th trace began."""
+    while len(begun) < at:
+        await asyncio.sleep(0.001)
     await asyncio.to_thread(server.kill)
