@@ -125,7 +125,7 @@ async def _open(
 
     _own(settings.data)
     policy = _policy(settings)
-    limits = calibration(settings.reranker)
+    limits = calibration(settings.embedder, settings.reranker)
     vault = _vault(settings)
     ledger = await stack.enter_async_context(open_ledger(_database(settings), _limits(settings)))
     signer = TraceSigner.from_file(settings.data / "trace-signing-key.pem")
@@ -145,7 +145,7 @@ async def _open(
         detector=joined,
         traces=traces,
         policy=policy,
-        cut=Cut(limits.floor, limits.most),
+        cut=Cut(limits.floor, limits.most, limits.weight),
         clock=clock,
         timer=time.perf_counter,
         tag=lambda: secrets.token_hex(3),
@@ -393,7 +393,7 @@ class _Models:
             return made
         from connectors.models.extractive import ExtractiveWriter, Thresholds
 
-        fitted = calibration(settings.reranker)
+        fitted = calibration(settings.embedder, settings.reranker)
         return ExtractiveWriter(self.reranker, Thresholds(fitted.answers, fitted.supports))
 
     def _limits(self) -> HttpLimits:
