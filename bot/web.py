@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from bot import logs
+from bot.calibration import calibration
 from bot.health import ready
 from bot.keeping import overview, sync_named
 from bot.metrics import Metrics
@@ -55,6 +56,8 @@ async def serving(app: App, metrics: Metrics, log: Any) -> AsyncIterator[tuple[i
         log.info("listening", port=port, metrics_port=metrics_port, mode=settings.mode)
         if settings.slack_bot_token is None:
             log.warning("not in slack: set FOOTNOTE_SLACK_BOT_TOKEN and FOOTNOTE_SLACK_SIGNING_SECRET to answer there")
+        if not calibration(settings.embedder, settings.reranker).fitted:
+            log.warning("thresholds are not fitted to these models: run footnote eval and read docs/models.md")
         schedule = asyncio.create_task(keep_in_sync(app, metrics, log))
         try:
             yield port, metrics_port
