@@ -18,7 +18,7 @@ from connectors.vault import Vault
 from tests.connectors.ledger.making import HR, NOW, page, published, rules
 from tests.connectors.sync.dying import tree_at
 from tests.connectors.sync.tree import Tap, Tree
-from tests.servers import Running, own_postgres
+from tests.servers import own_postgres
 
 ROOT = Path(__file__).parents[3]
 KEY = "Zq8v3L1xW0pT7nYb5cRk2mJd9fHs4gAe"
@@ -111,10 +111,12 @@ async def test_what_was_told_as_written_is_there_after_the_server_was_killed(tmp
             traces = SqlTraces(ledger.door, Vault([KEY]), signer, tmp_path / "checkpoints")
             begun, scopes, ended = [], set(), 0
             for turn in range(4):
-                doomed = asyncio.create_task(_kill(server, begun, len(begun) + 3 + turn))
+                doomed = None
                 try:
                     for number in range(10_000):
                         begun.append(await traces.begin({"place": "dm"}, {"question": "?"}, NOW))
+                        if number == 2 + turn:  # and the writer goes on while it dies
+                            doomed = asyncio.create_task(asyncio.to_thread(server.kill))
                         scope, _ = await ledger.catalog.state_rules(rules(f"{turn}.{number}"))
                         scopes.add(scope)
                         await published(ledger, page(f"{turn}.{number}"), scope)
@@ -122,6 +124,7 @@ async def test_what_was_told_as_written_is_there_after_the_server_was_killed(tmp
                         ended += 1
                 except DoorError:
                     pass
+                assert doomed is not None
                 await doomed
                 await asyncio.to_thread(server.start)
                 verdict = await traces.verify()
@@ -132,10 +135,3 @@ async def test_what_was_told_as_written_is_there_after_the_server_was_killed(tmp
                 assert verdict.records >= len(begun) + ended
                 assert scopes <= await ledger.facts.satisfied(frozenset([HR]), NOW)
             assert ended
-
-
-async def _kill(server: Running, begun: list[str], at: int) -> None:
-    """Wherever the writer is soon after its `at`-th trace began."""
-    while len(begun) < at:
-        await asyncio.sleep(0.001)
-    await asyncio.to_thread(server.kill)
