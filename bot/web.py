@@ -17,6 +17,7 @@ from aiohttp import web
 from bot import logs
 from bot.calibration import calibration
 from bot.health import ready
+from bot.indexing import check
 from bot.keeping import overview, sync_named
 from bot.metrics import Metrics
 from bot.settings import Settings
@@ -25,6 +26,7 @@ from connectors.errors import DoorError, Stop
 if TYPE_CHECKING:
     from bot.wiring import App
 
+_NIGHTLY = 86_400.0  # seconds between two comparisons of index and ledger
 _GRACE = 20.0  # seconds that requests and syncs get to finish
 _LARGEST = 1_000_000  # bytes of a request
 
@@ -58,7 +60,7 @@ async def serving(app: App, metrics: Metrics, log: Any) -> AsyncIterator[tuple[i
             log.warning("not in slack: set FOOTNOTE_SLACK_BOT_TOKEN and FOOTNOTE_SLACK_SIGNING_SECRET to answer there")
         if not calibration(settings.embedder, settings.reranker).fitted:
             log.warning("thresholds are not fitted to these models: run footnote eval and read docs/models.md")
-        schedule = asyncio.create_task(keep_in_sync(app, metrics, log))
+        schedule = asyncio.create_task(_keep(app, metrics, log))
         try:
             yield port, metrics_port
         finally:
@@ -130,6 +132,28 @@ async def _nothing_extra(request: web.Request, handler: Any) -> web.StreamRespon
     return response
 
 
+async def _keep(app: App, metrics: Metrics, log: Any) -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(keep_in_sync(app, metrics, log))
+        group.create_task(keep_index_right(app, metrics, log))
+
+
+async def keep_index_right(app: App, metrics: Metrics, log: Any, every: float = _NIGHTLY) -> None:
+    """Compare the index with the ledger once a day and make it right; what has to be read again is synced."""
+    while True:
+        await asyncio.sleep(every)
+        for name in await app.keeping.active():
+            try:
+                [found] = [each async for each in check(app.indexing, [name], mend=True)]
+            except DoorError as error:
+                log.error("index check", source=name, error=type(error).__name__)
+                continue
+            counts = {key: found[key] for key in ("missing", "extra", "wrong_scope", "wrong_text")}
+            log.info("index check", source=name, ok=found["ok"], **counts)
+            if found.get("repaired", {}).get("to_read_again"):
+                await _sync_one(app, name, metrics, log, full=True)
+
+
 async def keep_in_sync(app: App, metrics: Metrics, log: Any) -> None:
     """Sync every active source, again and again; a source that fails is tried again the next time."""
     while True:
@@ -138,9 +162,9 @@ async def keep_in_sync(app: App, metrics: Metrics, log: Any) -> None:
         await asyncio.sleep(app.settings.sync_every.total_seconds())
 
 
-async def _sync_one(app: App, name: str, metrics: Metrics, log: Any) -> None:
+async def _sync_one(app: App, name: str, metrics: Metrics, log: Any, *, full: bool = False) -> None:
     try:
-        report = await sync_named(app.keeping, name)
+        report = await sync_named(app.keeping, name, full=full)
         _count(report, metrics)
         counts = {key: value for key, value in report.items() if isinstance(value, int | float | str)}
         log.info("sync", run=counts.pop("run_id"), skipped=len(report["skipped"]), **counts)

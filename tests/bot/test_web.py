@@ -6,6 +6,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from bot.metrics import Metrics
 from bot.settings import Settings
-from bot.web import inner, serving
+from bot.web import inner, keep_index_right, serving
 from bot.wiring import App, open_app
+from policies.names import DocumentId
 
 
 class Quiet:
@@ -117,3 +119,29 @@ async def test_an_address_that_is_taken_is_said_so(app: tuple[App, Metrics], tmp
             with pytest.raises(Stop, match="choose another"):
                 async with serving(second, Metrics(), Quiet()):
                     pass
+
+
+async def test_the_index_is_compared_with_the_ledger_and_made_right_on_schedule(
+    app: tuple[App, Metrics], tmp_path: Path
+) -> None:
+    from bot.keeping import add_source, sync_named
+
+    opened, metrics = app
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# A\n\nThe gate opens at nine.\n")
+    (tmp_path / "docs" / "access.toml").write_text('readers = ["grp:staff"]\n')
+    await add_source(opened.keeping, "docs", "files", {"path": str(tmp_path / "docs")})
+    await sync_named(opened.keeping, "docs")
+    await opened.index.retire(DocumentId("docs", "a.md"), frozenset())
+    log = Quiet()
+
+    schedule = asyncio.create_task(keep_index_right(opened, metrics, log, every=0.05))
+    async with asyncio.timeout(60):
+        while "sync" not in log.said:  # noqa: ASYNC110 - nobody there sets an event
+            await asyncio.sleep(0.05)
+    schedule.cancel()
+    with suppress(asyncio.CancelledError):
+        await schedule
+
+    assert log.said[:2] == ["index check", "sync"]
+    assert await opened.index.count("docs")
