@@ -42,6 +42,7 @@ P = ParamSpec("P")
 Role = TypeVar("Role", bound=type)
 _READERS = 4  # at once, in threads; one writer beside them
 _TIMES = 5  # a transaction is carried out at most, where the database asks for it
+_OTHERS_STATEMENT = ("26000", "42P05")  # no statement of this name, or one already
 _HOURS = timedelta(hours=6)
 _PAUSE = 0.05  # seconds at most before the second time, twice that before the third, …
 
@@ -211,6 +212,8 @@ def _judged(error: BaseException) -> DoorError:
         case _:
             if isinstance(error, sqlite3.Error):
                 return Stop(f"the ledger can't be used ({name}: {error}); check the disk, the file and its owner")
+            if getattr(error, "sqlstate", None) in _OTHERS_STATEMENT:
+                return Stop("a pooler mixes prepared statements; add prepared_statement_cache_size=0 to the address")
             return Stop(f"the ledger can't be used ({name}); check the database and its address")
 
 

@@ -243,6 +243,13 @@ async def test_no_statement_stays_prepared_where_a_pooler_would_hand_it_to_other
         assert await ledger.door.look(lambda connection: connection.execute(prepared).scalar()) == 0
 
 
+async def test_what_a_pooler_mixed_up_says_what_to_do(ledger: Ledger) -> None:
+    missing = text("DO $$ BEGIN RAISE EXCEPTION 'so' USING ERRCODE = '26000'; END $$")
+
+    with pytest.raises(Stop, match="prepared_statement_cache_size=0"):
+        await ledger.door.change(lambda connection: connection.execute(missing))
+
+
 # ---------------------------------------------------------------- addresses and their secrets
 
 
