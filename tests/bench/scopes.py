@@ -110,6 +110,7 @@ def fill_ledger(connection: Connection, way: str, scopes: int) -> None:
         for start in range(0, len(listed), 5_000):
             connection.execute(insert(table), listed[start : start + 5_000])
     standings.recount(connection)
+    connection.execute(insert(tables.marks), {"name": "scopes", "mark": "filled"})
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("ANALYZE")
 
@@ -158,10 +159,10 @@ async def in_the_ledger(
 
 def entry(number: int, scope: int, chain: tuple[int, ...], words: Any, vector: Any) -> Entry:
     text = " ".join(f"w{word}x" for word in words)
+    name, words_digest = f"Document {number}", sha256(text.encode()).hexdigest()
     chunk = Chunk(
-        ChunkId(DocumentId("s", f"d{number}.md"), "v1", "top"), "top", 0, ("Heading",), text, f"Document {number}", f"Document {number}",
-        (), None, Form.TEXT, sha256(text.encode()).hexdigest(), sha256(text.encode()).hexdigest(),
-        Attributes(f"Document {number}", "https://example.com/x", None, None, False, None, ()),
+        ChunkId(DocumentId("s", f"d{number}.md"), "v1", "top"), "top", 0, ("Heading",), text, name, name, (), None,
+        Form.TEXT, words_digest, words_digest, Attributes(name, "https://example.com/x", None, None, False, None, ()),
     )  # fmt: skip
     return Entry(chunk, vector, "bench", ScopeId(scope), (), Trust.CLEAN, tuple(map(ContainerId, chain)))
 
