@@ -233,8 +233,8 @@ class WeaviateIndex:
         of = filters.equal("document", records.written_document(document))
         elsewhere = of.also(filters.differs("place", stands["place"]))
         while True:
-            page = await self._door.read(
-                on.passages.query.fetch_objects(filters=elsewhere.filter, limit=_AT_ONCE, include_vector=True)
+            page = await self._door.patiently(
+                lambda: on.passages.query.fetch_objects(filters=elsewhere.filter, limit=_AT_ONCE, include_vector=True)
             )
             if not page.objects:
                 return
@@ -263,8 +263,8 @@ class WeaviateIndex:
 
     async def _ids(self, on: Open, those: Sieve) -> dict[UUID, UUID]:
         """Objects that pass, at most ten thousand, and the head of each."""
-        page = await self._door.read(
-            on.passages.query.fetch_objects(filters=those.filter, limit=10_000, return_properties=["head"])
+        page = await self._door.patiently(
+            lambda: on.passages.query.fetch_objects(filters=those.filter, limit=10_000, return_properties=["head"])
         )
         return {each.uuid: each.properties["head"] for each in page.objects}
 
