@@ -1,7 +1,7 @@
 """One search of one index: words and vectors in one hybrid request, codes beside it, each narrowed by the same filter.
 
 The server fuses words and vectors by the rule of `fusion`; how each leg stood is read out of its explanation, since two
-requests of one leg each took half as long again (docs/decisions/0005). A code is looked up whole, and weighs as the
+requests of one leg each took half as long again (docs/decisions/0007). A code is looked up whole, and weighs as the
 embedded index has it.
 """
 
