@@ -57,7 +57,7 @@ async def tenant(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tupl
     double = Cohere()
     folder = tmp_path_factory.mktemp("small")
     words = written(folder / "pages")
-    async with double.open() as url, open_app(settings(folder / "data", url, MODEL_TIMEOUT="2s")) as app:
+    async with double.open() as url, open_app(settings(folder / "data", url, MODEL_TIMEOUT="4s")) as app:
         await add_source(app.keeping, "own", "files", {"path": str(folder / "pages")})
         await sync_named(app.keeping, "own")
         yield app, double, words, folder / "pages"

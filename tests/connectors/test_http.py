@@ -17,7 +17,7 @@ from connectors.http import Answer, Limits, Site, is_public, refusal, retry_afte
 from tests.doubles.web import served
 from tests.tap import words_of
 
-QUICK = Limits(connect=2, idle=0.5, whole=5, attempts=3, first_pause=0.01, longest_pause=0.3, largest=100_000)
+QUICK = Limits(connect=5, idle=3, whole=15, attempts=3, first_pause=0.01, longest_pause=0.3, largest=100_000)
 SECRET = "sk-very-secret"
 PROMPT = "what nobody may log"
 
