@@ -184,6 +184,18 @@ def _database(settings: Settings) -> str:
     return f"sqlite+aiosqlite:///{(settings.data / 'ledger.sqlite').absolute()}"
 
 
+def check_address(url: str, *, in_the_open: bool) -> None:
+    """Refuse a database's address that can't be read, and a password `in_the_open`: in a command's arguments."""
+    from connectors.ledger.address import address, holds_password
+
+    try:
+        address(url)
+    except DoorError as error:
+        raise WrongUse(str(error)) from None
+    if in_the_open and holds_password(url):
+        raise WrongUse("others on this machine can read a password in an argument; use --to-env or --to-file")
+
+
 async def copy_ledger(settings: Settings, to: str, tell: Tell) -> Json:
     """Copy the ledger to another database and prove it equal, without opening anything else of the house."""
     from connectors.ledger.address import address, without_password
