@@ -48,7 +48,10 @@ Lock = Literal["catalog", "traces", "schema"]
 _LOCKS: dict[Lock, int] = {"catalog": 0x0F00_7E01, "traces": 0x0F00_7E02, "schema": 0x0F00_7E03}
 _TURN = text(
     "SELECT set_config('lock_timeout', :wait, true), set_config('statement_timeout', :statement, true), "
-    "set_config('idle_in_transaction_session_timeout', :idle, true), pg_advisory_xact_lock(:key)"
+    "set_config('idle_in_transaction_session_timeout', :idle, true), "
+    # What was reported as written must survive a power cut, also where the server's default is faster than that.
+    "set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' "
+    "ELSE current_setting('synchronous_commit') END, true), pg_advisory_xact_lock(:key)"
 )
 _IDLE = 30.0  # seconds after which a pooled connection is asked whether it still answers
 _WAIT_MS = 15_000

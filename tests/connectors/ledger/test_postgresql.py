@@ -215,6 +215,16 @@ async def test_a_writer_that_says_nothing_any_more_loses_its_turn(url: str) -> N
             await writing
 
 
+@pytest.mark.parametrize(("default", "in_force"), [("off", "on"), ("remote_apply", "remote_apply")])
+async def test_what_is_reported_as_written_was_flushed_whatever_the_server_s_default(
+    url: str, default: str, in_force: str
+) -> None:
+    async with open_ledger(f"{url}&synchronous_commit={default}") as ledger:
+        asked = text("SELECT current_setting('synchronous_commit')")
+
+        assert await ledger.door.change(lambda connection: connection.execute(asked).scalar()) == in_force
+
+
 async def test_the_server_is_told_who_asks(ledger: Ledger, url: str) -> None:
     await ledger.sources.list()
     names = Owner(url).run("SELECT DISTINCT application_name FROM pg_stat_activity WHERE datname = current_database()")
