@@ -20,7 +20,7 @@ from weaviate.classes.query import MetadataQuery
 from connectors.errors import Stop, Transient
 from connectors.index import weaviate_filters as filters
 from connectors.index import weaviate_records as records
-from connectors.index.fusion import FUSION, LEAST_LEG, MOST_HITS, Fusion
+from connectors.index.fusion import FUSION, MOST_HITS, Fusion
 from connectors.index.weaviate_door import Address, Door, together
 from connectors.index.weaviate_filters import Sieve
 from connectors.index.weaviate_open import Open, Shelf
@@ -102,7 +102,7 @@ class WeaviateIndex:
         ranked: dict[UUID, tuple[Ranks, float]] = {}
 
         async def once(hidden: Hidden, watched: Watched) -> Seen:
-            best = await self._searcher.best(on, search, _without(sieve, hidden), limit, max(LEAST_LEG, limit))
+            best = await self._searcher.best(on, search, _without(sieve, hidden), limit)
             ranked.update((each.id, (each.ranks, each.score)) for each in best)
             return await self._with_texts(on, best, watched)
 
