@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -142,10 +142,10 @@ async def keep_index_right(app: App, metrics: Metrics, log: Any, every: float = 
     """Compare the index with the ledger once a day and make it right; what has to be read again is synced."""
     while True:
         await asyncio.sleep(every)
-        for name in await app.keeping.active():
+        for name in await _active(app, log):
             try:
                 [found] = [each async for each in check(app.indexing, [name], mend=True)]
-            except DoorError as error:
+            except Exception as error:  # a task boundary: one source's fault must not end the schedule
                 log.error("index check", source=name, error=type(error).__name__)
                 continue
             counts = {key: found[key] for key in ("missing", "extra", "wrong_scope", "wrong_text")}
@@ -157,9 +157,18 @@ async def keep_index_right(app: App, metrics: Metrics, log: Any, every: float = 
 async def keep_in_sync(app: App, metrics: Metrics, log: Any) -> None:
     """Sync every active source, again and again; a source that fails is tried again the next time."""
     while True:
-        for name in await app.keeping.active():
+        for name in await _active(app, log):
             await _sync_one(app, name, metrics, log)
         await asyncio.sleep(app.settings.sync_every.total_seconds())
+
+
+async def _active(app: App, log: Any) -> Sequence[str]:
+    """The sources to keep up to date; none this time when the ledger can't tell."""
+    try:
+        return await app.keeping.active()
+    except Exception as error:  # a task boundary: the schedule outlives a ledger that is away for a while
+        log.error("schedule", error=type(error).__name__)
+        return ()
 
 
 async def _sync_one(app: App, name: str, metrics: Metrics, log: Any, *, full: bool = False) -> None:
