@@ -7,8 +7,10 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any, cast
 
 import aiohttp
 import pytest
@@ -16,8 +18,9 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from bot.metrics import Metrics
 from bot.settings import Settings
-from bot.web import inner, keep_index_right, serving
+from bot.web import inner, keep_in_sync, keep_index_right, serving
 from bot.wiring import App, open_app
+from connectors.errors import Transient
 from policies.names import DocumentId
 
 
@@ -90,6 +93,27 @@ async def test_the_lag_of_a_source_is_that_of_the_moment(tmp_path: Path, now: da
             told = [line for line in (await answer.text()).splitlines() if line.startswith("footnote_source_lag")]
 
     assert told == ['footnote_source_lag_seconds{source="s"} 90.0']
+
+
+async def test_the_schedule_outlives_a_ledger_that_is_away(app: tuple[App, Metrics]) -> None:
+    opened, metrics = app
+    log = Quiet()
+    asked: list[str] = []
+
+    class Away:
+        async def list(self) -> Any:
+            asked.append("list")
+            if len(asked) < 3:
+                raise Transient("the ledger is busy or away")
+            raise asyncio.CancelledError
+
+    keeping = replace(opened.keeping, sources=cast(Any, Away()))
+    hurried = replace(opened.settings, sync_every=timedelta(milliseconds=1))
+
+    with pytest.raises(asyncio.CancelledError):
+        await keep_in_sync(replace(opened, keeping=keeping, settings=hurried), metrics, log)
+
+    assert (len(asked), log.said) == (3, ["schedule", "schedule"])
 
 
 async def test_serving_ends_in_order_when_told(tmp_path: Path) -> None:
