@@ -389,6 +389,11 @@ class Holdings(Protocol):
         """Whatever the source says of its documents next is new; returns how many there are."""
         ...
 
+    async def give_up(self, document: DocumentId, versions_lost: frozenset[str]) -> bool:
+        """The index lost these versions. The current one is new when the source tells of it next, and then it is
+        returned that it has to; an earlier one can't be had again, and no verdict allows it any more."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Run:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 
 from connectors.ledger.door import Door
 from connectors.ledger.tables import chunks, documents, versions
 from connectors.ports import Expected
 from policies.facts import Life
-from policies.names import ChunkId, ScopeId
+from policies.names import ChunkId, DocumentId, ScopeId
 
 _PAGE = 2000
 
@@ -58,3 +58,20 @@ class SqlHoldings:
                 .values(revision="")
             )
             return int(told.rowcount)
+
+    async def give_up(self, document: DocumentId, versions_lost: frozenset[str]) -> bool:
+        """The index lost these versions; returns whether the current one is among them, to be read again."""
+        at = documents.c.name == str(document)
+        async with self._door.write() as connection:
+            row = (await connection.execute(select(documents.c.id, documents.c.version).where(at))).first()
+            if row is None:
+                return False
+            earlier = versions_lost - {row.version}
+            gone = (versions.c.document == row.id) & versions.c.version.in_(earlier)
+            await connection.execute(delete(chunks).where(chunks.c.version.in_(select(versions.c.id).where(gone))))
+            retired = {"state": "retired", "pending": None, "pending_trust": None}
+            await connection.execute(update(versions).where(gone).values(**retired))
+            if row.version not in versions_lost:
+                return False
+            await connection.execute(update(documents).where(at).values(revision=""))
+            return True

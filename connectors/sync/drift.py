@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from connectors.ports import Catalog, Expected, Holdings, Index
-from policies.names import ChunkId, DocumentId
+from connectors.ports import Catalog, Holdings, Index
+from policies.names import ChunkId, DocumentId, ScopeId
 
 _NAMED = 20  # passages named in a report
 
@@ -81,25 +81,28 @@ async def compare(source: str, holdings: Holdings, catalog: Catalog, index: Inde
 
 
 async def repair(drift: Drift, holdings: Holdings, catalog: Catalog, index: Index) -> Repaired:
-    """Remove, move, and take out what has to be read again, so that the next whole walk of its source writes it."""
-    wanted = {each.id: each async for each in holdings.expected(drift.source)}
-    again = {chunk.document for chunk in (*drift.missing, *drift.wrong_text)}
-    again |= {chunk.document for chunk in drift.extra if chunk in wanted}  # twice there
-    strangers = {chunk.document for chunk in drift.extra} - again
-    for document in sorted(strangers):
-        await index.retire(document, frozenset(each.version for each in wanted if each.document == document))
-        again |= {document} if _partly(document, drift, wanted) else set()
-    for document in sorted(again):
-        await index.retire(document, frozenset())
-    misplaced = {chunk.document for chunk in drift.wrong_scope} - again
+    """Remove what is beyond the ledger, move what stands elsewhere, take out the versions that are damaged. The current
+    one of those is read again by the next whole walk of its source; an earlier one can't be, and is given up."""
+    versions: dict[DocumentId, set[str]] = {}
+    scopes: dict[DocumentId, ScopeId] = {}
+    wanted: set[ChunkId] = set()
+    async for each in holdings.expected(drift.source):
+        wanted.add(each.id)
+        versions.setdefault(each.id.document, set()).add(each.id.version)
+        scopes[each.id.document] = each.scope
+    damaged: dict[DocumentId, set[str]] = {}
+    for chunk in (*drift.missing, *drift.wrong_text, *drift.extra):
+        # A passage too many can't be taken out of a version alone: the version is as good as damaged.
+        if chunk.version in versions.get(chunk.document, ()):
+            damaged.setdefault(chunk.document, set()).add(chunk.version)
+    strangers = {chunk.document for chunk in drift.extra} - damaged.keys()
+    again = 0
+    for document in sorted(damaged.keys() | strangers):
+        lost = frozenset(damaged.get(document, ()))
+        again += bool(lost) and await holdings.give_up(document, lost)  # closed before it is cleaned
+        await index.retire(document, frozenset(versions.get(document, set()) - lost))
+    misplaced = {chunk.document for chunk in drift.wrong_scope} - damaged.keys()
     for document in sorted(misplaced):
-        known = await catalog.known(document)
-        scope = next(each.scope for each in wanted.values() if each.id.document == document)
+        known, scope = await catalog.known(document), scopes[document]
         await index.repoint(document, scope, known.ancestors if known else (), await catalog.containers_of(scope))
-    return Repaired(len(strangers - again), len(misplaced), len(again))
-
-
-def _partly(document: DocumentId, drift: Drift, wanted: Mapping[ChunkId, Expected]) -> bool:
-    """Whether something extra stands in a version that is kept: it can't be removed alone."""
-    kept = {each.version for each in wanted if each.document == document}
-    return any(chunk.document == document and chunk.version in kept for chunk in drift.extra)
+    return Repaired(len(strangers) + len(damaged) - again, len(misplaced), again)

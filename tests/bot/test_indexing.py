@@ -105,6 +105,43 @@ def test_a_difference_is_found_named_and_made_right(folder: tuple[Run, Path], ch
     assert answer["outcome"] == "answered"
 
 
+def test_an_earlier_wording_outlives_the_repair_of_a_later_one(tmp_path: Path) -> None:
+    place, data = tmp_path / "folder", tmp_path / "data"
+    place.mkdir()
+    run = runner(data)
+    written(place)
+    first = (place / "access.toml").read_text()
+    later = first.replace('version = "v2"\neffective_from = 2026-04-01', 'version = "v3"\neffective_from = 2026-09-01')
+    assert run("source", "add", "files", "corp", "--path", str(place)).exit_code == 0
+    assert run("sync").exit_code == 0
+    (place / "travel.md").write_text("# Travel\n\n## 2.1 Flights\n\nFlights abroad are booked 21 days ahead.\n")
+    (place / "access.toml").write_text(later)
+    assert run("sync").exit_code == 0
+
+    async def lose_the_later(app: App) -> None:
+        await app.index.retire(TRAVEL, frozenset(["v2"]))
+
+    changed(data, lose_the_later)
+    assert one(run("index", "check", "--json"), 1)["missing"]
+    assert one(run("index", "check", "corp", "--repair", "--json"))["repaired"]["to_read_again"] == 1
+    assert one(run("index", "check", "--json"))["ok"]
+
+    def asked(on: str) -> str:
+        question = ("ask", "How early are flights abroad booked?", "--as", "asha@example.com", "--on", on, "--json")
+        return str(one(run(*question))["text"])
+
+    assert "14 days" in asked("2026-06-01")
+    assert "21 days" in asked("2026-10-01")
+
+    async def lose_the_earlier(app: App) -> None:
+        await app.index.retire(TRAVEL, frozenset(["v3"]))
+
+    changed(data, lose_the_earlier)
+    assert one(run("index", "check", "corp", "--repair", "--json"))["repaired"]["to_read_again"] == 0
+    assert one(run("index", "check", "--json"))["ok"]
+    assert "14 days" not in asked("2026-06-01")
+
+
 def test_the_embedded_index_says_how_it_is_made_anew(folder: tuple[Run, Path]) -> None:
     run, _ = folder
 
