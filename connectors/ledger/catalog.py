@@ -282,7 +282,8 @@ class SqlCatalog:
 
     async def purge(self, now: datetime) -> int:
         """Forget documents that have been gone for more than thirty days and are cleaned away, and the scopes that are
-        gone and nothing stands under any more; returns how many documents."""
+        gone and nothing stands under any more; returns how many documents. The first time of a day, scopes are counted
+        anew."""
         async with self._door.write() as connection:
             old = select(tombstones.c.document).where(tombstones.c.at < now - REMEMBERED)
             clean = (documents.c.life == Life.TOMBSTONE.value) & documents.c.unretired.is_(False)
@@ -292,6 +293,7 @@ class SqlCatalog:
                 await forget(connection, number)
                 await connection.execute(delete(tombstones).where(tombstones.c.document == name))
             await standings.forget_gone(connection, now - REMEMBERED)
+            await standings.recount_daily(connection, now)
             return len(rows)
 
 

@@ -7,7 +7,7 @@ in, and once more under its rules while it is active.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
 from uuid import uuid4
 
@@ -16,12 +16,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from connectors.ledger.dialect import storable
 from connectors.ledger.door import new_id
-from connectors.ledger.tables import container_rules, containers, documents, scopes
+from connectors.ledger.tables import container_rules, containers, documents, marks, scopes
 from policies.facts import ScopeState
 from policies.names import ContainerId, ScopeId
 
 DEEPEST = 8  # containers of a scope, its source among them; what is deeper stands in the last
 _LONGEST = 1000  # characters of a key
+_COUNTED = "counted"  # the mark that holds the day of the last recount
 
 # The same words in both databases.
 _ADD = text(
@@ -29,7 +30,7 @@ _ADD = text(
     "ON CONFLICT (expression, container) DO UPDATE SET scopes = container_rules.scopes + excluded.scopes"
 )
 _MARK = text(
-    "INSERT INTO marks (name, mark) VALUES ('scopes', :mark) ON CONFLICT (name) DO UPDATE SET mark = excluded.mark"
+    "INSERT INTO marks (name, mark) VALUES (:name, :mark) ON CONFLICT (name) DO UPDATE SET mark = excluded.mark"
 )
 _ABOVE = text(
     "WITH RECURSIVE above (id, parent, depth) AS (SELECT id, parent, 0 FROM containers WHERE id = :container "
@@ -130,11 +131,26 @@ async def forget_gone(connection: AsyncConnection, before: datetime) -> None:
 
 async def changed(connection: AsyncConnection) -> None:
     """What somebody satisfies may be something else from this transaction on."""
-    await connection.execute(_MARK, {"mark": uuid4().hex})
+    await connection.execute(_MARK, {"name": "scopes", "mark": uuid4().hex})
 
 
 async def _above(connection: AsyncConnection, home: int | None) -> list[int]:
     return list((await connection.execute(_ABOVE, {"container": home})).scalars().all())
+
+
+async def recount_daily(connection: AsyncConnection, now: datetime) -> None:
+    """Count anew, once a day: a process of an older version that ran on beside a newer one, or an owner with a tool,
+    changes scopes behind the counts. A scope that such a one made stands in its source."""
+    today = now.astimezone(UTC).date().isoformat()
+    if (await connection.execute(select(marks.c.mark).where(marks.c.name == _COUNTED))).scalar() == today:
+        return
+    homeless = select(scopes.c.id, scopes.c.source).where(scopes.c.container.is_(None))
+    for number, source in (await connection.execute(homeless)).all():
+        home = await settle(connection, source, ())
+        await connection.execute(update(scopes).where(scopes.c.id == number).values(container=home))
+    await connection.run_sync(recount)
+    await changed(connection)
+    await connection.execute(_MARK, {"name": _COUNTED, "mark": today})
 
 
 def recount(connection: Connection) -> None:
