@@ -42,10 +42,16 @@ _STAND = (
     "UNION ALL SELECT stand.scope, containers.parent FROM stand JOIN containers ON containers.id = stand.container "
     "WHERE containers.parent IS NOT NULL) "
 )
-_COUNT_RULES = text(
-    "INSERT INTO container_rules (expression, container, scopes) " + _STAND +  # noqa: S608 - our own words
+_RULES = (
     "SELECT scopes.expression, stand.container, count(*) FROM stand JOIN scopes ON scopes.id = stand.scope "
     "WHERE scopes.state = 'active' GROUP BY scopes.expression, stand.container"
+)
+_COUNT_RULES = text("INSERT INTO container_rules (expression, container, scopes) " + _STAND + _RULES)
+_WRONG_RULES = text(
+    _STAND + ", counted AS (" + _RULES + ") "  # noqa: S608 - our own words
+    "SELECT 1 FROM (SELECT * FROM counted EXCEPT SELECT expression, container, scopes FROM container_rules) AS missing "
+    "UNION ALL SELECT 1 FROM "
+    "(SELECT expression, container, scopes FROM container_rules EXCEPT SELECT * FROM counted) AS surplus LIMIT 1"
 )  # fmt: skip
 _COUNT_SCOPES = text(_STAND + "SELECT container, count(*) FROM stand GROUP BY container")  # noqa: S608 - our own words
 
@@ -138,19 +144,34 @@ async def _above(connection: AsyncConnection, home: int | None) -> list[int]:
     return list((await connection.execute(_ABOVE, {"container": home})).scalars().all())
 
 
-async def recount_daily(connection: AsyncConnection, now: datetime) -> None:
-    """Count anew, once a day: a process of an older version that ran on beside a newer one, or an owner with a tool,
-    changes scopes behind the counts. A scope that such a one made stands in its source."""
+async def first_today(connection: AsyncConnection, now: datetime) -> bool:
+    """Whether nobody said so before on this day: whoever is told so looks whether the counts are right."""
     today = now.astimezone(UTC).date().isoformat()
     if (await connection.execute(select(marks.c.mark).where(marks.c.name == _COUNTED))).scalar() == today:
-        return
+        return False
+    await connection.execute(_MARK, {"name": _COUNTED, "mark": today})
+    return True
+
+
+async def are_right(connection: AsyncConnection) -> bool:
+    """Whether every count is what the scopes say, within one state of the database. A process of an older version that
+    ran on beside a newer one, or an owner with a tool, changes scopes behind the counts."""
+    homeless = (await connection.execute(select(scopes.c.id).where(scopes.c.container.is_(None)).limit(1))).first()
+    if homeless is not None or (await connection.execute(_WRONG_RULES)).first() is not None:
+        return False
+    counted = (await connection.execute(_COUNT_SCOPES)).all()
+    kept = await connection.execute(select(containers.c.id, containers.c.scopes).where(containers.c.scopes != 0))
+    return {tuple(row) for row in counted} == {tuple(row) for row in kept.all()}
+
+
+async def put_right(connection: AsyncConnection) -> None:
+    """Count anew; a scope that a process without containers made stands in its source."""
     homeless = select(scopes.c.id, scopes.c.source).where(scopes.c.container.is_(None))
     for number, source in (await connection.execute(homeless)).all():
         home = await settle(connection, source, ())
         await connection.execute(update(scopes).where(scopes.c.id == number).values(container=home))
     await connection.run_sync(recount)
     await changed(connection)
-    await connection.execute(_MARK, {"name": _COUNTED, "mark": today})
 
 
 def recount(connection: Connection) -> None:

@@ -98,6 +98,8 @@ class CoverSuite:
                     assert values(cover) <= len(expected)
                     cases += len(stand)
         held = await counts(ledger)
+        async with ledger.door.snapshot() as connection:
+            assert await standings.are_right(connection)
         async with ledger.door.write() as connection:
             await connection.run_sync(standings.recount)
         assert await counts(ledger) == held
