@@ -79,6 +79,10 @@ class Beside:
         the move: who is killed behind it would not know any more."""
         if recut:
             self.to_read_again = sum([await self.doors.holdings.reread(source) for source in self.sources])
+        await self.confirm()
+
+    async def confirm(self) -> None:
+        """Transient when a sync may be running again."""
         for still in self._holds:
             await still()
 
@@ -102,20 +106,26 @@ async def check(doors: Indexing, sources: list[str], *, mend: bool) -> AsyncIter
     """One object a source: how the index differs from the ledger and, where `mend`, what was done about it. While a
     source is compared no sync of it runs."""
     for source in sources:
-        async with doors.catalog.run(source, doors.clock()):
-            drift = await compare(source, doors.holdings, doors.catalog, doors.index)
-            record: Json = {
-                "source": source,
-                "expected": drift.expected,
-                "held": drift.held,
-                **drift.counts(),
-                "examples": drift.examples(),
-                "ok": not drift,
-            }
-            if mend and drift:
-                done = await repair(drift, doors.holdings, doors.catalog, doors.index)
-                record["repaired"] = {"removed": done.removed, "moved": done.moved, "to_read_again": done.to_read_again}
+        async with doors.holdings.hold(source, doors.clock()) as still:
+            record = await _checked(doors, source, mend=mend, still=still)
         yield record
+
+
+async def _checked(doors: Indexing, source: str, *, mend: bool, still: Callable[[], Awaitable[None]]) -> Json:
+    drift = await compare(source, doors.holdings, doors.catalog, doors.index)
+    record: Json = {
+        "source": source,
+        "expected": drift.expected,
+        "held": drift.held,
+        **drift.counts(),
+        "examples": drift.examples(),
+        "ok": not drift,
+    }
+    if mend and drift:
+        await still()
+        done = await repair(drift, doors.holdings, doors.catalog, doors.index)
+        record["repaired"] = {"removed": done.removed, "moved": done.moved, "to_read_again": done.to_read_again}
+    return record
 
 
 async def remake(doors: Indexing, sources: list[str], tell: Tell) -> Json:
@@ -132,10 +142,19 @@ async def remake(doors: Indexing, sources: list[str], tell: Tell) -> Json:
     }
 
 
-async def roll_back(doors: Indexing) -> Mapping[str, str]:
-    """Let the index before serve again."""
-    before, now = await _remaking(doors).roll_back()
-    return {"before": before, "now": now}
+async def roll_back(doors: Indexing, sources: list[str]) -> Json:
+    """Let the index before serve again, and make it what the ledger says: it knows nothing of what changed since it
+    was left. Where it was made for another model, which is not the one configured, every document is marked to be
+    read again instead."""
+    ledger = Beside(doors, sources)
+    async with ledger.quiet():
+        before, now = await _remaking(doors).roll_back()
+        if await doors.index.check() is None:
+            found = [await _checked(doors, source, mend=True, still=ledger.confirm) for source in sorted(sources)]
+            again = [each["source"] for each in found if each.get("repaired", {}).get("to_read_again")]
+        else:
+            again = [source for source in sorted(sources) if await doors.holdings.reread(source)]
+    return {"before": before, "now": now, "to_read_again": again}
 
 
 def _remaking(doors: Indexing) -> Remaking:

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from bot.indexing import remake
+from bot.indexing import check, remake
 from bot.settings import Settings
 from bot.wiring import App, open_app
+from connectors.errors import Transient
 from connectors.index.weaviate_door import Address
 from connectors.records import Entry
 from policies.facts import Trust
@@ -186,6 +187,35 @@ def test_no_index_moves_while_a_sync_writes(served: tuple[Run, Mapping[str, str]
                 pass  # nothing is held any more
 
     asyncio.run(work())
+
+
+@MISSING
+def test_the_index_before_knows_what_changed_since_it_was_left(served: tuple[Run, Mapping[str, str]]) -> None:
+    run, settings = served
+    assert run("reindex").exit_code == 0
+    travel = Path(settings["FOOTNOTE_DATA"]).parent / "folder" / "travel.md"
+    travel.write_text("# Travel\n\n## 2.1 Flights\n\nFlights abroad are booked 21 days ahead.\n")
+    assert run("sync").exit_code == 0
+
+    assert one(run("reindex", "--rollback", "--json"))["now"].endswith("_v1")
+
+    asked = run("ask", "How early are flights abroad booked?", "--as", "asha@example.com", "--json")
+    assert "21 days" in one(asked)["text"]
+    assert one(run("index", "check", "--json"))["ok"]
+
+
+def test_a_comparison_is_none_of_the_runs_of_a_source(folder: tuple[Run, Path]) -> None:
+    run, data = folder
+    before = one(run("source", "show", "corp", "--json"))
+    assert one(run("index", "check", "--json"))["ok"]
+    assert one(run("source", "show", "corp", "--json"))["last_run"] == before["last_run"]
+
+    async def meanwhile(app: App) -> None:
+        async with app.indexing.catalog.run("corp", app.indexing.clock()):
+            with pytest.raises(Transient):
+                [each async for each in check(app.indexing, ["corp"], mend=True)]
+
+    changed(data, meanwhile)
 
 
 def test_the_embedded_index_says_how_it_is_made_anew(folder: tuple[Run, Path]) -> None:
