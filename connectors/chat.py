@@ -25,7 +25,7 @@ class Workspace:
 
     team: str
     user: str
-    scopes: frozenset[str]  # what the token may do; empty where it was not said
+    lacking: frozenset[str] = frozenset()  # scopes that we need and the token has not
 
 
 @dataclass(frozen=True, slots=True)

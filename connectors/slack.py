@@ -31,6 +31,9 @@ METHODS = {
 }
 """What is asked of Slack, and the scopes that it takes."""
 
+SCOPES = frozenset(scope for scopes in METHODS.values() for scope in scopes) | {"app_mentions:read", "commands"}
+"""What the app is installed with: nothing more, and nothing less."""
+
 LIMITS = Limits(connect=5.0, idle=10.0, whole=45.0, attempts=4, longest_pause=20.0, largest=4_000_000)
 
 _PAGE = 200
@@ -129,9 +132,8 @@ class SlackWeb:
 
     async def say_alone(self, channel: str, user: str, thread: str | None, message: Message) -> None:
         """For one person, within the conversation."""
-        said = _said(message)
-        said.pop("metadata", None)
-        await self._call("chat.postEphemeral", {"channel": channel, "user": user, **_threaded(thread), **said})
+        whom = {"channel": channel, "user": user, **_threaded(thread)}
+        await self._call("chat.postEphemeral", {**whom, **_worded(message)})
 
     async def say_direct(self, user: str, message: Message) -> None:
         """For one person, in the direct message with him."""
@@ -246,16 +248,14 @@ def _threaded(thread: str | None) -> dict[str, str]:
     return {} if thread is None else {"thread_ts": thread}
 
 
+def _worded(message: Message) -> dict[str, Any]:
+    # Blocks are typed and never parsed; these are for the text, which notifications show.
+    worded: dict[str, Any] = {"text": message.text, "parse": "none", "link_names": False}
+    return worded | ({"blocks": list(message.blocks)} if message.blocks else {})
+
+
 def _said(message: Message) -> dict[str, Any]:
-    said: dict[str, Any] = {
-        "text": message.text,
-        "parse": "none",
-        "link_names": False,
-        "unfurl_links": False,
-        "unfurl_media": False,
-    }
-    if message.blocks:
-        said["blocks"] = list(message.blocks)
+    said = _worded(message) | {"unfurl_links": False, "unfurl_media": False}
     if message.mark is not None:
         said["metadata"] = {"event_type": _EVENT, "event_payload": {"id": message.mark}}
     return said

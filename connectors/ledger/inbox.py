@@ -88,7 +88,12 @@ class SqlInbox:
         row = await self._door.change(change, "inbox")
         if row is None:
             return None
-        return Letter(row.number, json.loads(self._vault.open(row.body, _bound(row.name))), row.times + 1)
+        try:
+            body = json.loads(self._vault.open(row.body, _bound(row.name)))
+        except Stop:
+            await self.close(row.number)  # its key is gone, and comes back no more
+            raise
+        return Letter(row.number, body, row.times + 1)
 
     async def hold(self, number: int, now: datetime) -> bool:
         """Renew the lease; whether the letter is still ours."""
