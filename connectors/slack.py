@@ -78,10 +78,9 @@ class SlackWeb:
         async with self._asking:
             if self._workspace is None:
                 answer, headers = await self._call("auth.test", {})
-                scopes = frozenset(
-                    each.strip() for each in headers.get("x-oauth-scopes", "").split(",") if each.strip()
-                )
-                self._workspace = Workspace(_text(answer, "team_id"), _text(answer, "user_id"), scopes)
+                given = {each for part in headers.get("x-oauth-scopes", "").split(",") if (each := part.strip())}
+                lacking = frozenset(SCOPES - given) if given else frozenset()
+                self._workspace = Workspace(_text(answer, "team_id"), _text(answer, "user_id"), lacking)
             return self._workspace
 
     async def room(self, channel: str) -> Room:

@@ -40,7 +40,19 @@ class Answers(Protocol):
 class Desk:
     """Answers letters from entering to leaving it, as an async context."""
 
-    def __init__(self, inbox: Inbox, answers: Answers, clock: Callable[[], datetime], log: Any) -> None:
+    def __init__(
+        self,
+        inbox: Inbox,
+        answers: Answers,
+        clock: Callable[[], datetime],
+        log: Any,
+        *,
+        grace: float = GRACE,
+        beat: float = _BEAT,
+    ) -> None:
+        """`grace`: seconds for what is under way at the end; `beat`: between renewals of a lease."""
+        self._grace = grace
+        self._beat = beat
         self._inbox = inbox
         self._answers = answers
         self._clock = clock
@@ -67,7 +79,7 @@ class Desk:
         self._closing = True
         self.ring()
         if self._running is not None:
-            await asyncio.wait([self._running], timeout=GRACE)
+            await asyncio.wait([self._running], timeout=self._grace)
             self._running.cancel()
             with suppress(asyncio.CancelledError):
                 await self._running
@@ -136,7 +148,7 @@ class Desk:
 
     async def _hold(self, letter: Letter) -> None:
         while True:
-            await asyncio.sleep(_BEAT)
+            await asyncio.sleep(self._beat)
             with suppress(DoorError):  # the next beat may succeed
                 if not await self._inbox.hold(letter.number, self._clock()):
                     return

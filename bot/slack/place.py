@@ -143,7 +143,8 @@ class Present:
             return True, None
         if not account.human and account.team == self._us.team and not account.stranger:
             return False, None
-        return True, await self._bound(account, now)
+        found = await self._bound(account, now)
+        return True, found if found is not None and found.active is True else None
 
     async def _bound(self, account: Account, now: datetime) -> Subject | None:
         """The person of the directory whose account this is; nobody for a stranger, an app or a disabled user. A guest

@@ -31,7 +31,7 @@ async def in_slack(app: App, metrics: Metrics, log: Any) -> AsyncIterator[Edge |
         try:
             us = await chat.workspace()
             if us.lacking:
-                log.warning("slack: the app lacks scopes; install it again from manifest.yaml", complete=False)
+                log.warning("slack: the app lacks scopes; run `footnote check`, install it again from manifest.yaml")
         except Transient:
             log.warning("slack is away; requests are refused until it is back")
         answerer = Answerer(chat, Accounts(chat, app.clock), app.doors, metrics, log)

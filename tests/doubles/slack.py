@@ -11,7 +11,7 @@ import asyncio
 import json
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -526,13 +526,13 @@ class Sender:
     """Sends to a product's address what Slack would, signed with Slack's own code."""
 
     address: str
-    now: datetime
+    now: Callable[[], datetime]
     secret: str = SECRET
     results: Counter[int] = field(default_factory=Counter)
 
     def headers(self, body: bytes, at: float | None = None) -> dict[str, str]:
         """A signature as of then."""
-        moment = self.now.timestamp() if at is None else at
+        moment = self.now().timestamp() if at is None else at
         stamp = str(int(moment))
         signature = SignatureVerifier(self.secret, _At(moment)).generate_signature(timestamp=stamp, body=body)
         assert signature is not None

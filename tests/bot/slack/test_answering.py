@@ -12,6 +12,7 @@ from bot.answering.outcome import ABSTAINED, BUSY, UNLINKED
 from bot.slack import sentences
 from tests.doubles.slack import OUR_USER, Said
 from tests.doubles.slack_house import House, house
+from tests.world import World
 
 TRAVEL = "Which airfare needs approval?"
 PAY = "What is the bonus of directors?"
@@ -248,58 +249,23 @@ async def test_a_speaker_of_another_team_is_nobody(at: House) -> None:
     assert only(at.slack.said).words == plain(UNLINKED)
 
 
-async def test_a_share_that_ends_between_question_and_answer_counts(at: House) -> None:
+async def test_a_share_that_ends_between_question_and_answer_counts(tmp_path: Path) -> None:
     class Revoking:
-        def __init__(self, writer: Any) -> None:
-            self.writer = writer
+        def __init__(self, world: World, writer: Any) -> None:
+            self.world, self.writer = world, writer
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.writer, name)
 
         async def write(self, *args: Any) -> Any:
-            at.world.revoke("pay", "grp:finance")
-            await at.world.sync(pass_by=False)
+            self.world.revoke("pay", "grp:finance")
+            await self.world.sync(pass_by=False)
             return await self.writer.write(*args)
 
-    async with house_with(at, writer=Revoking) as again:
-        await again.ask(again.slack.message(ASHA, PAY))
+    async with house(tmp_path, writer=Revoking) as at:
+        await at.ask(at.slack.message(ASHA, PAY))
 
-        assert only(again.slack.said).words == ABSTAINED
-
-
-def house_with(at: House, **doors: Any) -> Any:
-    """The same house with doors put in place of others."""
-    from contextlib import asynccontextmanager
-    from types import SimpleNamespace
-
-    from aiohttp.test_utils import TestServer
-
-    from bot.settings import Secret
-    from bot.slack.serving import in_slack
-    from bot.web import front
-    from connectors.ledger.inbox import SqlInbox
-    from connectors.slack import SlackWeb
-    from connectors.vault import Vault
-    from tests.doubles.slack import SECRET, TOKEN
-    from tests.doubles.slack_house import HURRIED, KEY
-
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[House]:
-        from dataclasses import replace
-
-        made = at.world.doors
-        made = replace(made, **{name: wrap(getattr(made, name)) for name, wrap in doors.items()})
-        app = SimpleNamespace(
-            settings=SimpleNamespace(slack_signing_secret=Secret(SECRET)),
-            open_chat=lambda: SlackWeb(f"{at.slack.url}/api", TOKEN, HURRIED),
-            clock=at.world._clock,
-            doors=made,
-            inbox=SqlInbox(at.ledger.door, Vault([KEY])),
-        )
-        async with (
-            in_slack(app, at.metrics, at.log) as edge,  # type: ignore[arg-type]
-            TestServer(front(edge)) as server,
-        ):
-            yield replace(at, send=replace(at.send, address=f"http://127.0.0.1:{server.port}"))
-
-    return opened()
+        assert only(at.slack.said).words == ABSTAINED
 
 
 async def test_an_account_unlinked_between_question_and_answer_counts(at: House) -> None:
@@ -401,19 +367,22 @@ async def test_slack_that_asks_to_wait_is_waited_for(at: House) -> None:
     assert len(at.slack.to("chat.postMessage")) == 2
 
 
-async def test_an_error_of_ours_is_told_as_a_sentence(at: House) -> None:
+async def test_an_error_of_ours_is_told_as_a_sentence(tmp_path: Path) -> None:
     class Broken:
-        def __init__(self, _index: Any) -> None:
-            pass
+        def __init__(self, _world: World, index: Any) -> None:
+            self.index = index
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.index, name)
 
         async def search(self, _search: Any) -> Any:
             raise RuntimeError("the index at 10.0.0.7 says: SECRET")
 
-    async with house_with(at, index=Broken) as again:
-        await again.ask(again.slack.message(ASHA, TRAVEL))
+    async with house(tmp_path, index=Broken) as at:
+        await at.ask(at.slack.message(ASHA, TRAVEL))
 
-        assert only(again.slack.said).words == BUSY
-        assert "SECRET" not in again.slack.everything() + str(again.log)
+        assert only(at.slack.said).words == BUSY
+        assert "SECRET" not in at.slack.everything() + str(at.log)
 
 
 async def test_no_text_of_a_question_or_an_answer_is_logged(at: House) -> None:

@@ -63,7 +63,7 @@ async def test_every_failure_of_the_signature_is_a_bare_401(at: House) -> None:
 
 
 async def test_broken_content_is_judged_after_the_signature(at: House) -> None:
-    for body in (b"{", b"[]", b"\xff\xfe", b'{"type": "event_callback"}', b"null", b"[" * 100_000):
+    for body in (b"{", b"[]", b'{"type": "event_callback"}', b"null", b"[" * 100_000):
         assert await at.send.raw(body, JSON) == (401, "")
         assert await at.send.raw(body, {**JSON, **at.send.headers(body)}) == (400, "")
     for kind in ("text/plain", "multipart/form-data; boundary=x", ""):
