@@ -112,7 +112,7 @@ class Letter:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class MostWaiting:
     """How many letters may wait or be under way at once."""
 
     person: int
@@ -126,7 +126,13 @@ class Inbox(Protocol):
     """Letters, kept from their acknowledgement until their answer, and the keys by which a second delivery is known."""
 
     async def receive(
-        self, keys: Sequence[str], workspace: str, person: str, body: Mapping[str, Any], limits: Limits, now: datetime
+        self,
+        keys: Sequence[str],
+        workspace: str,
+        person: str,
+        body: Mapping[str, Any],
+        limits: MostWaiting,
+        now: datetime,
     ) -> Received:
         """Keep a letter, durable when this returns, unless one of its keys was met before or too many wait. Its keys
         are kept in any case. `person`: whose limit it counts against."""

@@ -21,11 +21,11 @@ from bot.slack.blocks import sentence
 from bot.slack.desk import Desk
 from bot.slack.incoming import Asked, Challenge, Ignored, Malformed, understood
 from bot.slack.signature import is_slacks
-from connectors.chat import Chat, Inbox, Limits, Message, Received, Workspace
+from connectors.chat import Chat, Inbox, MostWaiting, Message, Received, Workspace
 from connectors.errors import DoorError
 
 LARGEST = 256_000  # bytes of a request
-LIMITS = Limits(person=5, workspace=200)
+LIMITS = MostWaiting(person=5, workspace=200)
 _READING = 5.0  # seconds for the bytes to arrive
 _ACCEPTING = 2.2  # seconds for everything before the acknowledgement: Slack waits three
 _MOST_TOLD = 50  # people who are told at the same time that too many questions wait

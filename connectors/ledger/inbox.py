@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, or_, select, update
 
-from connectors.chat import Letter, Limits, Received
+from connectors.chat import Letter, MostWaiting, Received
 from connectors.errors import Stop
 from connectors.ledger.dialect import each, listed, storable
 from connectors.ledger.door import Door
@@ -37,7 +37,13 @@ class SqlInbox:
         self._vault = vault
 
     async def receive(
-        self, keys: Sequence[str], workspace: str, person: str, body: Mapping[str, Any], limits: Limits, now: datetime
+        self,
+        keys: Sequence[str],
+        workspace: str,
+        person: str,
+        body: Mapping[str, Any],
+        limits: MostWaiting,
+        now: datetime,
     ) -> Received:
         """Keep a letter, unless it came before or too many wait."""
         if not keys or not all(map(storable, keys)):
@@ -142,7 +148,7 @@ def _held(number: int) -> tuple[Any, ...]:
     return letters.c.number == number, letters.c.state == "taken", letters.c.process == PROCESS
 
 
-def _full(connection: Connection, workspace: str, person: str, limits: Limits) -> Received | None:
+def _full(connection: Connection, workspace: str, person: str, limits: MostWaiting) -> Received | None:
     waiting = select(func.count()).select_from(letters).where(letters.c.state.in_(_OPEN))
     if connection.execute(waiting.where(letters.c.person == person)).scalar_one() >= limits.person:
         return "person is full"

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from bot.slack.desk import AT_ONCE, Desk
-from connectors.chat import Letter, Limits
+from connectors.chat import Letter, MostWaiting
 from connectors.errors import DoorError, Skip, Stop, Transient
 from connectors.ledger.inbox import LEASE, SqlInbox
 from connectors.ledger.open import open_ledger
 from connectors.vault import Vault
 from tests.doubles.slack_house import KEY, Log
 
-ROOMY = Limits(person=99, workspace=99)
+ROOMY = MostWaiting(person=99, workspace=99)
 
 
 class Clerk:

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
-from connectors.chat import Limits
+from connectors.chat import MostWaiting
 from connectors.ledger.inbox import LEASE, SqlInbox
 from connectors.ledger.open import Ledger, open_ledger
 from connectors.ledger.tables import letter_keys, letters
 from connectors.vault import Vault
 
 KEY = "a long and rather varied key for tests 8472"
-ROOMY = Limits(person=5, workspace=9)
+ROOMY = MostWaiting(person=5, workspace=9)
 Opened = tuple[SqlInbox, Ledger]
 
 
@@ -74,7 +74,7 @@ async def test_deliveries_at_the_same_time_make_one_letter(inbox: Opened, now: d
 
 async def test_too_many_are_turned_away_and_their_repetitions_known(inbox: Opened, now: datetime) -> None:
     box, _ = inbox
-    tight = Limits(person=1, workspace=2)
+    tight = MostWaiting(person=1, workspace=2)
     assert await box.receive(["1"], "T1", "U1", {}, tight, now) == "accepted"
     assert await box.receive(["2"], "T1", "U1", {}, tight, now) == "person is full"
     assert await box.receive(["2"], "T1", "U1", {}, tight, now) == "twice"
