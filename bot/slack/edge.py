@@ -21,7 +21,7 @@ from bot.slack.blocks import sentence
 from bot.slack.desk import Desk
 from bot.slack.incoming import Asked, Challenge, Ignored, Malformed, understood
 from bot.slack.signature import is_slacks
-from connectors.chat import Chat, Inbox, MostWaiting, Message, Received, Workspace
+from connectors.chat import Chat, Inbox, Message, MostWaiting, Received, Workspace
 from connectors.errors import DoorError
 
 LARGEST = 256_000  # bytes of a request
