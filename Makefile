@@ -30,6 +30,7 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python -m tests.bench.search
 	$(BIN)/python -m tests.bench.gate
+	$(BIN)/python -m tests.bench.ledger
 	$(BIN)/python -m tests.bench.ask
 	$(BIN)/python -m tests.bench.commands
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bot import errors
-from bot.commands import asking, checking, demo, ledgers, people, serving, sources, traces
+from bot.commands import asking, checking, demo, indexes, ledgers, people, serving, sources, traces
 from connectors.errors import DoorError
 
 
@@ -66,6 +66,8 @@ for command in (
     asking.who,
     people.person,
     traces.trace,
+    indexes.index,
+    indexes.reindex,
     ledgers.ledger,
     checking.evaluate,
     checking.check,

@@ -50,11 +50,15 @@ SHAPES = {
     "footnote eval": (
         "`{run, retrieval: {recall@k, precision@k, mrr, ndcg@10}, answers, leaks, per_question, against?}`"
     ),
+    "footnote index check": (
+        "lines `{source, expected, held, missing, extra, wrong_scope, wrong_text, examples, ok, repaired?}`"
+    ),
     "footnote ledger copy": "`{from, to, tables: {name: rows}, rows, chain: {status, records, problem}, already}`",
     "footnote person import": "`{people, groups, places}`",
     "footnote person link": _PERSON,
     "footnote person list": f"lines {_PERSON}",
     "footnote person unlink": _PERSON,
+    "footnote reindex": "`{before, now, passages, embedded, to_read_again}`",
     "footnote search": "`{results: [{chunk_id, title, url, section, version, score, ranks}], trace_id}`",
     "footnote source add files": "`{name, kind, state, path}`",
     "footnote source list": f"lines {_STATE}",

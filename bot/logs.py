@@ -14,7 +14,8 @@ from typing import Any
 KEYS = frozenset(
     "event level timestamp exception trace outcome source run place audience seconds question candidates cleared "
     "offered cited dropped claims checks policy_version seen upserted deleted access_changed moved unchanged skipped "
-    "complete error kind port metrics_port mode attempt wait timings".split()
+    "complete error kind port metrics_port mode attempt wait timings ok missing extra wrong_scope "
+    "wrong_text".split()
 )
 """What a line may carry in production."""
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
 from bot import logs
+from bot.calibration import calibration
 from bot.health import ready
+from bot.indexing import check
 from bot.keeping import overview, sync_named
 from bot.metrics import Metrics
 from bot.settings import Settings
@@ -26,6 +28,7 @@ from connectors.errors import DoorError, Stop
 if TYPE_CHECKING:
     from bot.wiring import App
 
+_NIGHTLY = 86_400.0  # seconds between two comparisons of index and ledger
 _GRACE = 20.0  # seconds that requests and syncs get to finish
 _LARGEST = 1_000_000  # bytes of a request
 
@@ -56,7 +59,9 @@ async def serving(app: App, metrics: Metrics, log: Any) -> AsyncIterator[tuple[i
         port = await _listen(stack, front(edge), settings.host, settings.port)
         metrics_port = await _listen(stack, inner(app, metrics), settings.host, settings.metrics_port)
         log.info("listening", port=port, metrics_port=metrics_port, mode=settings.mode)
-        schedule = asyncio.create_task(keep_in_sync(app, metrics, log))
+        if not calibration(settings.embedder, settings.reranker).fitted:
+            log.warning("thresholds are not fitted to these models: run footnote eval and read docs/models.md")
+        schedule = asyncio.create_task(_keep(app, metrics, log))
         try:
             yield port, metrics_port
         finally:
@@ -131,17 +136,48 @@ async def _nothing_extra(request: web.Request, handler: Any) -> web.StreamRespon
     return response
 
 
+async def _keep(app: App, metrics: Metrics, log: Any) -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(keep_in_sync(app, metrics, log))
+        group.create_task(keep_index_right(app, metrics, log))
+
+
+async def keep_index_right(app: App, metrics: Metrics, log: Any, every: float = _NIGHTLY) -> None:
+    """Compare the index with the ledger once a day and make it right; what has to be read again is synced."""
+    while True:
+        await asyncio.sleep(every)
+        for name in await _active(app, log):
+            try:
+                [found] = [each async for each in check(app.indexing, [name], mend=True)]
+            except Exception as error:  # a task boundary: one source's fault must not end the schedule
+                log.error("index check", source=name, error=type(error).__name__)
+                continue
+            counts = {key: found[key] for key in ("missing", "extra", "wrong_scope", "wrong_text")}
+            log.info("index check", source=name, ok=found["ok"], **counts)
+            if found.get("repaired", {}).get("to_read_again"):
+                await _sync_one(app, name, metrics, log, full=True)
+
+
 async def keep_in_sync(app: App, metrics: Metrics, log: Any) -> None:
     """Sync every active source, again and again; a source that fails is tried again the next time."""
     while True:
-        for name in await app.keeping.active():
+        for name in await _active(app, log):
             await _sync_one(app, name, metrics, log)
         await asyncio.sleep(app.settings.sync_every.total_seconds())
 
 
-async def _sync_one(app: App, name: str, metrics: Metrics, log: Any) -> None:
+async def _active(app: App, log: Any) -> Sequence[str]:
+    """The sources to keep up to date; none this time when the ledger can't tell."""
     try:
-        report = await sync_named(app.keeping, name)
+        return await app.keeping.active()
+    except Exception as error:  # a task boundary: the schedule outlives a ledger that is away for a while
+        log.error("schedule", error=type(error).__name__)
+        return ()
+
+
+async def _sync_one(app: App, name: str, metrics: Metrics, log: Any, *, full: bool = False) -> None:
+    try:
+        report = await sync_named(app.keeping, name, full=full)
         _count(report, metrics)
         counts = {key: value for key, value in report.items() if isinstance(value, int | float | str)}
         log.info("sync", run=counts.pop("run_id"), skipped=len(report["skipped"]), **counts)

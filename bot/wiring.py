@@ -25,6 +25,7 @@ from connectors.usage import Spent, note
 if TYPE_CHECKING:
     from bot.answering.doors import Doors
     from bot.auditing import AuditRecord
+    from bot.indexing import Indexing
     from bot.keeping import Json, Keeping, Tell
     from bot.looking import Looking
     from bot.metrics import Metrics
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         DirectoryTables,
         Embedder,
         Facts,
+        Holdings,
         Index,
         IndexIdentity,
         Parser,
@@ -84,6 +86,7 @@ class App:
     doors: Doors  # the line that carries answers out
     keeping: Keeping  # the line that brings documents in
     looking: Looking
+    indexing: Indexing
     hosted: Mapping[str, Callable[[], Awaitable[None]]]  # doors to hosted models, by name; each asked whether it works
     about_ledger: Callable[[], Awaitable[str]]  # which database it is, and its schema
     inbox: Inbox  # what was asked in a chat and waits for its answer
@@ -116,6 +119,7 @@ async def _open(
     from connectors.identity.directory import LedgerDirectory
     from connectors.injection import Detectors
     from connectors.ledger.about import about
+    from connectors.ledger.holdings import SqlHoldings
     from connectors.ledger.inbox import SqlInbox
     from connectors.ledger.lookup import SqlDocuments, SqlOwners
     from connectors.ledger.open import open_ledger
@@ -125,7 +129,7 @@ async def _open(
 
     _own(settings.data)
     policy = _policy(settings)
-    limits = calibration(settings.reranker)
+    limits = calibration(settings.embedder, settings.reranker)
     vault = _vault(settings)
     ledger = await stack.enter_async_context(open_ledger(_database(settings), _limits(settings)))
     signer = TraceSigner.from_file(settings.data / "trace-signing-key.pem")
@@ -145,7 +149,7 @@ async def _open(
         detector=joined,
         traces=traces,
         policy=policy,
-        cut=Cut(limits.floor, limits.most),
+        cut=Cut(limits.floor, limits.most, limits.weight),
         clock=clock,
         timer=time.perf_counter,
         tag=lambda: secrets.token_hex(3),
@@ -163,6 +167,7 @@ async def _open(
         index=index,
         doors=doors,
         keeping=_keeping(ledger, SqlOwners(ledger.door), index, models.embedder, Detectors(), clock),
+        indexing=_indexing(settings, ledger.catalog, SqlHoldings(ledger.door), index, models.embedder, clock),
         looking=Looking(documents, ledger.catalog, ledger.facts, directory, ledger.people, policy),
         hosted=models.hosted,
         about_ledger=lambda: about(ledger.door),
@@ -196,6 +201,18 @@ def _database(settings: Settings) -> str:
     if settings.database_url is not None:
         return settings.database_url.reveal()
     return f"sqlite+aiosqlite:///{(settings.data / 'ledger.sqlite').absolute()}"
+
+
+def check_address(url: str, *, in_the_open: bool) -> None:
+    """Refuse a database's address that can't be read, and a password `in_the_open`: in a command's arguments."""
+    from connectors.ledger.address import address, holds_password
+
+    try:
+        address(url)
+    except DoorError as error:
+        raise WrongUse(str(error)) from None
+    if in_the_open and holds_password(url):
+        raise WrongUse("others on this machine can read a password in an argument; use --to-env or --to-file")
 
 
 async def copy_ledger(settings: Settings, to: str, tell: Tell) -> Json:
@@ -301,6 +318,25 @@ def _weaviate(settings: Settings) -> Address:
     )
 
 
+def _indexing(
+    settings: Settings, catalog: Catalog, holdings: Holdings, index: Index, embedder: Embedder, clock: Clock
+) -> Indexing:
+    from bot.indexing import Indexing, Remaking
+
+    remaking: Remaking | None = None
+    if settings.index == "weaviate":
+        from connectors.index.weaviate_reindex import Reindex
+
+        remaking = Reindex(
+            _weaviate(settings),
+            index.identity,
+            embedder.passages,
+            name=settings.weaviate_collection,
+            replication=settings.weaviate_replication,
+        )
+    return Indexing(catalog, holdings, index, remaking, clock)
+
+
 class _Counted:
     """An index whose searches are counted; everything else goes straight to it."""
 
@@ -388,7 +424,7 @@ class _Models:
             return made
         from connectors.models.extractive import ExtractiveWriter, Thresholds
 
-        fitted = calibration(settings.reranker)
+        fitted = calibration(settings.embedder, settings.reranker)
         return ExtractiveWriter(self.reranker, Thresholds(fitted.answers, fitted.supports))
 
     def _limits(self) -> HttpLimits:

@@ -167,13 +167,14 @@ class Site:
             body = jsons.dumps(json, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
         return await self._bounded(asked, body, limits or self._limits)
 
-    async def fetch_public(self, url: str, limits: Limits | None = None) -> Answer:
-        """GET an https address at another, public host, with none of this site's headers: a system's own storage, or
-        its keys. No redirect is followed."""
+    async def fetch_elsewhere(self, url: str, limits: Limits | None = None) -> Answer:
+        """GET an address that the site handed out, at its own host on any port or at any public one over https, with
+        none of the site's headers: its storage, or its keys. No redirect is followed."""
         target = _parsed(self.name, url)
-        if target.scheme != "https" or target.user or target.password:
+        home = target.host == self._base.host
+        if not _is_protected(target) or target.user or target.password:
             raise Stop(f"{self.name} named an address that is not plain https; nothing was fetched")
-        if _literal(target.host) and not is_public(target.host or ""):
+        if not home and _literal(target.host) and not is_public(target.host or ""):
             raise Stop(f"{self.name} named a private address; nothing was fetched")
         asked = _Asked("GET", target, {}, CIMultiDict(), repeatable=True, hops=0)
         return await self._bounded(asked, None, limits or self._limits)
@@ -352,7 +353,7 @@ def _checked(name: str, base_url: str) -> URL:
     url = _parsed(name, base_url)
     if url.user or url.password or url.query_string or url.fragment:
         raise Stop(f"the address of {name} must have no user, query or fragment")
-    if url.scheme != "https" and not (url.scheme == "http" and _is_this_machine(url.host or "")):
+    if not _is_protected(url):
         raise Stop(f"the address of {name} must be https; plain http is for this machine only")
     return url
 
@@ -366,6 +367,11 @@ def _parsed(name: str, address: str, base: URL | None = None) -> URL:
     except (ValueError, TypeError):
         pass
     raise Stop(f"{name} has an address that can't be used; check it")
+
+
+def _is_protected(url: URL) -> bool:
+    """Whether nobody on the way can read along: https, or this machine talking to itself."""
+    return url.scheme == "https" or (url.scheme == "http" and _is_this_machine(url.host or ""))
 
 
 def _literal(host: str | None) -> bool:

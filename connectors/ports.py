@@ -370,6 +370,33 @@ class Catalog(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Expected:
+    """A passage that an index ought to hold."""
+
+    id: ChunkId
+    scope: ScopeId
+    digest: str
+    on_its_way: bool  # its document is being written or cleaned: nothing is wrong yet if the index has it otherwise
+
+
+class Holdings(Protocol):
+    """The ledger as somebody needs it who compares an index with it."""
+
+    def expected(self, source: str) -> AsyncIterator[Expected]:
+        """Every passage that an index ought to hold of a source."""
+        ...
+
+    async def reread(self, source: str) -> int:
+        """Whatever the source says of its documents next is new; returns how many there are."""
+        ...
+
+    async def give_up(self, document: DocumentId, versions_lost: frozenset[str]) -> bool:
+        """The index lost these versions. The current one is new when the source tells of it next, and then it is
+        returned that it has to; an earlier one can't be had again, and no verdict allows it any more."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One run of a sync."""
 

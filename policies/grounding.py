@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-ENOUGH = 0.6  # share of a claim's content words that its sentence must hold
+ENOUGH = 0.7  # share of a claim's content words that its sentence must hold
 _WORD = re.compile(r"[^\W_]+(?:['’\-.][^\W_]+)*")
 _NUMBER = re.compile(r"\d+(?:[.,:/\-]\d+)*")
 
@@ -52,6 +52,10 @@ _OPPOSITES = tuple(
         ("automatic automatically", "request manually manual"),
         ("minimum least", "maximum most"),
         ("paid", "unpaid"),
+        ("pays pay paid reimburses reimbursed covers covered", "refuses refuse refused denies deny withholds withheld"),
+        ("opens open opened starts start begins begin", "closes close closed ends end stops stop"),
+        ("enters enter joins join", "leaves leave quits quit"),
+        ("buys buy", "sells sell"),
         ("internal", "external"),
         ("domestic", "international"),
         ("first", "last"),
@@ -91,6 +95,10 @@ _NO_NOUNS = frozenset(
     "jan feb mar apr jun jul aug sep sept oct nov dec get gets have has are was were pay pays paid more less nearly "
     "almost approximately exceed exceeds above below maximum minimum not".split()
 )
+_TOKEN = re.compile(r"\d+(?:[.,:/\-]\d+)*|[^\W\d_](?:[\w'\-]*[^\W_])?")
+_DOER = re.compile(r"[a-z]{3,}(?:er|or|ee|ant|ist|ian|eer)s?")
+_CURRENCIES = {"€": "eur", "$": "usd", "£": "gbp", "¥": "jpy", "%": "percent"}
+_CURRENCY = re.compile("[€$£¥%]")
 _ENDINGS = "ations ation ements ement ingly ings ing edly ies ied ed es s ly".split()
 
 
@@ -137,6 +145,11 @@ def difference(claim: str, sentence: str) -> str | None:
     told, said = _words(claim), _words(sentence)
     if missing := _numbers(claim) - _numbers(sentence):
         return f"a number of the claim is not in the passage: {', '.join(sorted(missing))}"
+    doers, others = _doers(told), _doers(said)
+    if doers - others and others - doers:
+        return "the claim names somebody else than the passage"
+    if misplaced := _misplaced(claim, sentence):
+        return f"a number of the claim belongs to something else in the passage: {misplaced}"
     if _negations(told) % 2 != _negations(said) % 2:
         return "one of the two is negated"
     for name, modals in _MODALS.items():
@@ -212,6 +225,11 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
+def _doers(words: frozenset[str]) -> frozenset[str]:
+    """Words for those who do something, by their form: managers, directors, employees. Some things look like them."""
+    return frozenset(_stem(word) for word in words if _DOER.fullmatch(word))
+
+
 def _negations(words: frozenset[str]) -> int:
     return len(words & _NEGATORS)
 
@@ -220,6 +238,64 @@ def _numbers(text: str) -> frozenset[str]:
     digits = {number.replace(",", "") for number in _NUMBER.findall(text)}
     spelled = {_NUMBER_WORDS[word] for word in _words(text) if word in _NUMBER_WORDS}
     return frozenset(digits | spelled)
+
+
+_Token = tuple[str, bool]  # a content word's stem or a number, and whether it is a number
+
+
+def _misplaced(claim: str, sentence: str) -> str | None:
+    """The first number that the claim puts with another unit, or in another place among several, than the sentence."""
+    told, said = _tokens(claim), _tokens(sentence)
+    numbers = [word for word, number in said if number]
+    for at, (word, number) in enumerate(told):
+        places = [place for place, each in enumerate(said) if each == (word, True)]
+        if number and not _same_unit(told, at, places, said):
+            return word
+    if len(numbers) < 2 or not any(number for _, number in told):
+        return None
+    return None if _in_order(told, said) else next(word for word, number in told if number)
+
+
+def _same_unit(told: Sequence[_Token], at: int, places: Sequence[int], said: Sequence[_Token]) -> bool:
+    """Whether what is counted, beside the number, stands close to it in the sentence too."""
+    beside = [*told[at + 1 : at + 2], *told[max(0, at - 1) : at]]
+    unit = next((each for each in beside if each[0] in _UNITS and not each[1]), None)
+    if unit is None:
+        return True
+    return any(unit in said[place + 1 : place + 4] or unit in said[max(0, place - 1) : place] for place in places)
+
+
+def _in_order(told: Sequence[_Token], said: Sequence[_Token]) -> bool:
+    """Whether what the claim shares with the sentence comes in the sentence's order, and nothing that belongs to
+    another number of it in between. Words that the sentence lacks are weighed elsewhere."""
+    shared = [each for each in told if each in said]
+    for start in range(len(said)):
+        at, matched, skipped = start, 0, False
+        while at < len(said) and matched < len(shared):
+            if said[at] == shared[matched]:
+                matched += 1
+            elif said[at][1] and matched and any(number for _, number in shared[:matched]):
+                skipped = True
+                break
+            at += 1
+        if matched == len(shared) and not skipped:
+            return True
+    return False
+
+
+def _tokens(text: str) -> list[_Token]:
+    """Content words as stems, and numbers, in order; currencies by their code."""
+    spelled = _CURRENCY.sub(lambda found: f" {_CURRENCIES[found[0]]} ", text.replace("’", "'"))
+    found: list[_Token] = []
+    for match in _TOKEN.finditer(spelled):
+        word = match[0].casefold()
+        if word[0].isdigit():
+            found.append((word.replace(",", ""), True))
+        elif word in _NUMBER_WORDS:
+            found.append((_NUMBER_WORDS[word], True))
+        elif word not in _STOP:
+            found.append((_stem(word), False))
+    return found
 
 
 def _designations(text: str) -> dict[str, set[str]]:
@@ -231,7 +307,7 @@ def _designations(text: str) -> dict[str, set[str]]:
 
 
 def _content(text: str) -> frozenset[str]:
-    return frozenset(_stem(word) for word in _words(text) if word not in _STOP)
+    return frozenset(_NUMBER_WORDS.get(word) or _stem(word) for word in _words(text) if word not in _STOP)
 
 
 @lru_cache(maxsize=16_384)
@@ -241,3 +317,16 @@ def _stem(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= 4:
             return word[: -len(ending)]
     return word
+
+
+_UNITS = frozenset(
+    _stem(word)
+    for word in (
+        "second minute hour day week month quarter year night "
+        "seconds minutes hours days weeks months quarters years nights "
+        "eur euro euros usd dollar dollars gbp pound pounds chf franc francs inr rupee rupees jpy yen "
+        "percent cent cents "
+        "km kilometre kilometres kilometer kilometers mile miles metre metres meter meters kg kilogram kilograms gram "
+        "grams litre litres liter liters mb gb tb kb people persons employees contractors guests"
+    ).split()
+)

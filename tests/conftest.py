@@ -14,7 +14,7 @@ import pytest
 
 if TYPE_CHECKING:
     from connectors.index.weaviate_door import Address
-    from tests.servers import Postgres
+    from tests.servers import Ledgers, Postgres
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -72,10 +72,18 @@ def weaviate(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterat
         yield address
 
 
+@pytest.fixture(scope="session")
+def postgres_ledgers(postgres: Postgres) -> Ledgers:
+    """This worker's ledgers on the server."""
+    from tests.servers import Ledgers
+
+    return Ledgers(postgres)
+
+
 @pytest.fixture
-def postgres_url(postgres: Postgres) -> Iterator[str]:
+def postgres_url(postgres: Postgres, postgres_ledgers: Ledgers) -> Iterator[str]:
     """The address of a ledger on PostgreSQL, empty and with its schema."""
-    with postgres.database("ledger") as name:
+    with postgres_ledgers.one() as name:
         yield postgres.url(name)
 
 

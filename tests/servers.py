@@ -31,7 +31,9 @@ from typing import IO, Any
 
 import asyncpg
 
+from connectors.ledger.migrations import HEAD
 from connectors.ledger.open import open_ledger
+from connectors.ledger.tables import METADATA
 
 ROOT = Path(__file__).parents[1]
 USER = "footnote"
@@ -72,6 +74,19 @@ class Postgres:
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(lambda: asyncio.run(go())).result(_WAIT)
 
+    def script(self, statements: str, database: str) -> None:
+        """Carry out statements in one go, in one transaction."""
+
+        async def go() -> None:
+            connection = await asyncpg.connect(host=str(self.folder), port=self.port, user=USER, database=database)
+            try:
+                await connection.execute(statements)
+            finally:
+                await connection.close()
+
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(lambda: asyncio.run(go())).result(_WAIT)
+
     @contextmanager
     def database(self, template: str = "template1") -> Iterator[str]:
         """The name of a new database, dropped at the end."""
@@ -81,6 +96,53 @@ class Postgres:
             yield name
         finally:
             self.run(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+_SHAPE = """
+SELECT md5(coalesce(string_agg(shape, '|' ORDER BY shape), '')) FROM (
+  SELECT c.relname || c.relkind::text || coalesce(a.attname || ' ' || a.atttypid || ' ' || a.atttypmod, '') AS shape
+  FROM pg_class c LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+  WHERE c.relnamespace = 'public'::regnamespace
+  UNION ALL SELECT tgname || tgenabled::text FROM pg_trigger WHERE NOT tgisinternal
+  UNION ALL SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+) AS shapes
+"""
+"""All that a test could have changed about a ledger's database besides its rows."""
+_EMPTY = f"""
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid();
+SET session_replication_role = replica;
+{"".join(f'DELETE FROM "{table}";' for table in METADATA.tables)}
+SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relkind = 'S' AND relnamespace = 'public'::regnamespace;
+UPDATE alembic_version SET version_num = '{HEAD}';
+"""
+
+
+class Ledgers:
+    """Databases with the ledger's schema, one a test. One that a test left in its shape is emptied for the next: making
+    a database costs a busy machine a second."""
+
+    def __init__(self, server: Postgres) -> None:
+        self._server = server
+        self._shape = server.run(_SHAPE, database="ledger")[0][0]
+        self._free: list[str] = []
+
+    @contextmanager
+    def one(self) -> Iterator[str]:
+        """The name of an empty one."""
+        name = self._free.pop() if self._free else self._new()
+        try:
+            yield name
+        finally:
+            if self._server.run(_SHAPE, database=name)[0][0] == self._shape:
+                self._server.script(_EMPTY, name)
+                self._free.append(name)
+            else:
+                self._server.run(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def _new(self) -> str:
+        name = f"t{secrets.token_hex(8)}"
+        self._server.run(f"CREATE DATABASE {name} TEMPLATE ledger")
+        return name
 
 
 # ---------------------------------------------------------------- one server
@@ -141,12 +203,17 @@ class Running:
                 time.sleep(0.05)
 
     def kill(self) -> None:
-        """As a power cut of the machine's process table: nothing is said goodbye to."""
+        """As a power cut of the machine's process table: nothing is said goodbye to, and nothing of it is left."""
         assert self._process is not None
-        for pid in (self._process.pid, *_children(self._process.pid)):
+        self._process.send_signal(signal.SIGSTOP)  # it starts no further ones while these are counted
+        children = _children(self._process.pid)
+        for pid in (*children, self._process.pid):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._process.wait(30)
+        until = time.monotonic() + 30
+        while any(Path(f"/proc/{pid}").exists() for pid in children) and time.monotonic() < until:
+            time.sleep(0.01)
 
     def stop(self) -> None:
         """Stop it if it runs."""

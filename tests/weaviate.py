@@ -38,14 +38,14 @@ def address_of(node: Node, key: str) -> Address:
 
 
 def settings_of(address: Address, name: str) -> dict[str, str]:
-    """The same as settings of a process, without their prefix."""
+    """The same as settings of a process."""
     assert address.key is not None
     return {
-        "INDEX": "weaviate",
-        "WEAVIATE_HTTP": address.http,
-        "WEAVIATE_GRPC": address.grpc,
-        "WEAVIATE_API_KEY": address.key,
-        "WEAVIATE_COLLECTION": name,
+        "FOOTNOTE_INDEX": "weaviate",
+        "FOOTNOTE_WEAVIATE_HTTP": address.http,
+        "FOOTNOTE_WEAVIATE_GRPC": address.grpc,
+        "FOOTNOTE_WEAVIATE_API_KEY": address.key,
+        "FOOTNOTE_WEAVIATE_COLLECTION": name,
     }
 
 

@@ -259,7 +259,7 @@ class World:
             root = page.folder or page.name
             access = _access(self.readers_of(page))
             state = ScopeState.ACTIVE if isinstance(access, AccessExpr) else ScopeState.UNKNOWN
-            rules[root] = AccessChanged(ScopeRules(SOURCE, root, access, state, self.at, page.lease))
+            rules[root] = AccessChanged(ScopeRules(SOURCE, root, access, state, self.at, page.lease, _containers(page)))
             upserts.append(Upsert(self._document(page, root)))
         return [*rules.values(), *upserts, Checkpoint(f"at {self.at}", complete=True)]
 
@@ -276,7 +276,7 @@ class World:
             media_type="text/markdown",
             scope_root=root,
             read=read,
-            ancestors=page.ancestors or ((page.folder,) if page.folder else ()),
+            ancestors=_containers(page),
             effective_from=page.starts,
             effective_to=page.ends,
             status=page.status,
@@ -421,6 +421,10 @@ def _clauses(readers: Readers) -> tuple[tuple[str, ...], ...] | None:
     if flat or not readers:
         return (tuple(flat),)
     return tuple(tuple(clause) for clause in readers)
+
+
+def _containers(page: Page) -> tuple[str, ...]:
+    return page.ancestors or ((page.folder,) if page.folder else ())
 
 
 def _access(readers: tuple[tuple[str, ...], ...] | None) -> Access:

@@ -17,7 +17,7 @@ from connectors.ports import Reranker
 from connectors.records import Passage
 
 RERANKED = 12  # passages read by the reranker, over all parts of a question
-_WEIGHT = 0.15  # of the reranker's log-odds beside the search's score; measured, docs/decisions/0002
+WEIGHT = 0.15  # of the local reranker's log-odds beside the search's score; measured, docs/decisions/0002
 _TINY = 1e-5  # keeps log-odds finite
 
 
@@ -51,6 +51,7 @@ class Cut:
 
     floor: float  # relevance below which a passage is not worth showing to a writer
     most: int  # passages a part
+    weight: float = WEIGHT  # of the reranker's log-odds beside the search's score
 
 
 async def shorten(
@@ -66,7 +67,7 @@ async def _shorten(part: Part, opened: Sequence[Opened], reranker: Reranker, cut
     scores = await reranker.scores(part.text, [each.passage.map(readable) for each in head]) if head else []
     read = [*scores, *[None] * (len(opened) - len(head))]
     ranked = [
-        Ranked(each, relevance, _score(each, relevance), place)
+        Ranked(each, relevance, _score(each, relevance, cut.weight), place)
         for place, (each, relevance) in enumerate(zip(opened, read, strict=True), 1)
     ]
     ranked.sort(key=lambda each: (-each.score, each.found_at))
@@ -76,10 +77,10 @@ async def _shorten(part: Part, opened: Sequence[Opened], reranker: Reranker, cut
     return Shortlist(part, tuple(kept), tuple(each for each in ranked if id(each) not in chosen))
 
 
-def _score(opened: Opened, relevance: float | None) -> float:
+def _score(opened: Opened, relevance: float | None, weight: float) -> float:
     # What was not read counts as not relevant at all. It was found below all that was, so it stays below.
     chance = min(max(relevance or 0.0, _TINY), 1 - _TINY)
-    return opened.candidate.score + _WEIGHT * log(chance / (1 - chance))
+    return opened.candidate.score + weight * log(chance / (1 - chance))
 
 
 def readable(passage: Passage) -> str:

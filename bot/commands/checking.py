@@ -65,7 +65,8 @@ def evaluate(golden: Path, against: str | None, as_json: bool) -> None:
         before = runs.earlier(against, folder) if against is not None else None
         with screen.progress("Asking") as tell:
             scores = await runs.evaluate(questions, partial(search_request, app), partial(answer_request, app), tell)
-        thresholds = asdict(calibration(app.settings.reranker))
+        settings = app.settings
+        thresholds = asdict(calibration(settings.embedder, settings.reranker))
         facts = {"policy_version": app.policy.version, "models": _models(app), "thresholds": thresholds}
         scored = runs.report(scores, runs.name_of(golden, app.clock()), facts)
         scored = scored if before is None else {**scored, "against": compare(scored, before)}

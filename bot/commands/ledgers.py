@@ -11,7 +11,6 @@ from bot import screen
 from bot.commands.running import as_json
 from bot.errors import Unusable
 from bot.settings import Secret, Settings, variable
-from connectors.errors import DoorError
 
 
 @click.group()
@@ -52,7 +51,7 @@ def copy(to: str | None, to_env: str | None, to_file: Path | None, as_json: bool
 
 def _target(to: str | None, to_env: str | None, to_file: Path | None) -> Secret:
     """The target's address, from the one place that was named."""
-    from connectors.ledger.address import address, holds_password
+    from bot.wiring import check_address
 
     match to, to_env, to_file:
         case str(), None, None:
@@ -63,12 +62,7 @@ def _target(to: str | None, to_env: str | None, to_file: Path | None) -> Secret:
             found = _in_file(to_file)
         case _:
             raise Unusable("name the target with one of --to, --to-env and --to-file")
-    try:
-        address(found.reveal())
-    except DoorError as error:
-        raise Unusable(str(error)) from None
-    if to and holds_password(to):
-        raise Unusable("others on this machine can read a password in an argument; use --to-env or --to-file")
+    check_address(found.reveal(), in_the_open=to is not None)
     return found
 
 

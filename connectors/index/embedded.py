@@ -199,9 +199,8 @@ class EmbeddedIndex:
 
     def _candidates(self, db: sqlite3.Connection, found: Sequence[tuple[int, Ranks, float]]) -> list[Candidate]:
         rows = [row for row, _, _ in found]
-        heads = {head["row"]: head for part in _parts(rows) for head in tables.heads(db, _among("row", part), part)}
-        bodies = _bodies(db, rows)
-        return [tables.candidate(heads[row], bodies[row], ranks, score) for row, ranks, score in found]
+        heads = {head["row"]: head for part in _parts(rows) for head in tables.found(db, _among("row", part), part)}
+        return [tables.candidate(heads[row], heads[row]["body"], ranks, score) for row, ranks, score in found]
 
     def _fetch(self, ids: Sequence[ChunkId], narrowing: Narrowing, db: sqlite3.Connection) -> list[Candidate]:
         found: dict[ChunkId, Candidate] = {}

@@ -28,7 +28,7 @@ N = TypeVar("N", bound=np.generic)
 _INT64 = range(-(2**63), 2**63)
 _NUMBERS = ("row", "scope", "effective_from", "effective_to", "superseded", "trust", "words")
 _CLOSE = 2e-6  # cosines nearer than this are rounding, and are ordered by uuid
-_RECENT = 16  # scopes of searches remembered: the parts of a question, and the same people again
+_RECENT = 8  # scopes of searches remembered: the parts of a question, and the same people again
 _SEVERAL = 200  # scopes that are looked up at once rather than one by one
 _FEW = 0.3  # share of rows below which gathering their vectors beats multiplying all
 

@@ -74,9 +74,9 @@ INSERT OR IGNORE INTO clock VALUES (1, 0, 0);
 FACTS = "row, scope, effective_from, effective_to, superseded, trust, words, uuid"
 _HEAD = (
     "row, source, key, version, section, parent, ordinal, digest, "
-    "scope, effective_from, effective_to, superseded, trust, "
-    "(SELECT containers FROM standings WHERE standings.scope = entries.scope) AS containers"
+    "scope, effective_from, effective_to, superseded, trust"
 )
+_STANDING = "(SELECT containers FROM standings WHERE standings.scope = entries.scope) AS containers"
 TRUST = (Trust.CLEAN, Trust.SUSPECT, Trust.QUARANTINED)
 
 
@@ -89,6 +89,7 @@ def connect(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA synchronous = FULL")  # the ledger commits after the index and relies on it
     connection.execute("PRAGMA secure_delete = ON")  # what was deleted is overwritten
     connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute("PRAGMA cache_size = -32000")  # 32 MB; the default holds the rows of a few searches
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'standings'").fetchone() is None:
         connection.executescript(f"BEGIN IMMEDIATE;{_TABLES}COMMIT;")
     return connection
@@ -166,7 +167,15 @@ def containers_in(head: Mapping[str, Any]) -> tuple[ContainerId, ...]:
 
 def heads(db: sqlite3.Connection, where: str, values: Sequence[Any]) -> list[Mapping[str, Any]]:
     """The entries that satisfy a condition written in this package, as dictionaries; no text."""
-    cursor = db.execute(f"SELECT {_HEAD} FROM entries WHERE {where}", values)  # noqa: S608 - our own words
+    return _named(db.execute(f"SELECT {_HEAD}, {_STANDING} FROM entries WHERE {where}", values))  # noqa: S608 - our own words
+
+
+def found(db: sqlite3.Connection, where: str, values: Sequence[Any]) -> list[Mapping[str, Any]]:
+    """The entries that satisfy a condition written in this package, each with the `body` of its passage."""
+    return _named(db.execute(f"SELECT {_HEAD}, body FROM entries JOIN passages USING (row) WHERE {where}", values))  # noqa: S608
+
+
+def _named(cursor: sqlite3.Cursor) -> list[Mapping[str, Any]]:
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor]
 

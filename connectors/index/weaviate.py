@@ -20,7 +20,7 @@ from weaviate.classes.query import MetadataQuery
 from connectors.errors import Stop, Transient
 from connectors.index import weaviate_filters as filters
 from connectors.index import weaviate_records as records
-from connectors.index.fusion import FUSION, LEAST_LEG, MOST_HITS, Fusion
+from connectors.index.fusion import FUSION, MOST_HITS, Fusion
 from connectors.index.weaviate_door import Address, Door, together
 from connectors.index.weaviate_filters import Sieve
 from connectors.index.weaviate_open import Open, Shelf
@@ -102,7 +102,7 @@ class WeaviateIndex:
         ranked: dict[UUID, tuple[Ranks, float]] = {}
 
         async def once(hidden: Hidden, watched: Watched) -> Seen:
-            best = await self._searcher.best(on, search, _without(sieve, hidden), limit, max(LEAST_LEG, limit))
+            best = await self._searcher.best(on, search, _without(sieve, hidden), limit)
             ranked.update((each.id, (each.ranks, each.score)) for each in best)
             return await self._with_texts(on, best, watched)
 
@@ -233,8 +233,8 @@ class WeaviateIndex:
         of = filters.equal("document", records.written_document(document))
         elsewhere = of.also(filters.differs("place", stands["place"]))
         while True:
-            page = await self._door.read(
-                on.passages.query.fetch_objects(filters=elsewhere.filter, limit=_AT_ONCE, include_vector=True)
+            page = await self._door.patiently(
+                lambda: on.passages.query.fetch_objects(filters=elsewhere.filter, limit=_AT_ONCE, include_vector=True)
             )
             if not page.objects:
                 return
@@ -263,8 +263,8 @@ class WeaviateIndex:
 
     async def _ids(self, on: Open, those: Sieve) -> dict[UUID, UUID]:
         """Objects that pass, at most ten thousand, and the head of each."""
-        page = await self._door.read(
-            on.passages.query.fetch_objects(filters=those.filter, limit=10_000, return_properties=["head"])
+        page = await self._door.patiently(
+            lambda: on.passages.query.fetch_objects(filters=those.filter, limit=10_000, return_properties=["head"])
         )
         return {each.uuid: each.properties["head"] for each in page.objects}
 

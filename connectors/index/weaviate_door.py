@@ -6,7 +6,7 @@ Every call has an end of its own: the client retries an unreachable server for a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypeVar
@@ -47,7 +47,8 @@ Collection = CollectionAsync[Any, Any]
 
 WRITES_AT_ONCE = 100  # objects a call
 DELETES_AT_ONCE = 500
-_WRITE_TRIES = 4
+_WRITE_TRIES = 6
+_PATIENCE = 5  # times more, over about eight seconds
 _PASSING = (
     WeaviateConnectionError,
     WeaviateGRPCUnavailableError,
@@ -116,6 +117,16 @@ class Door:
         """The outcome of one writing call, likewise."""
         return await self._within(self._address.write_seconds, work)
 
+    async def patiently(self, call: Callable[[], Awaitable[T]]) -> T:
+        """The outcome of a call that may be repeated, tried for some seconds: while a cluster that lost a node chooses
+        its leader, the others answer with errors."""
+        for attempt in range(_PATIENCE):
+            try:
+                return await self.write(call())
+            except Transient:
+                await asyncio.sleep(0.25 * 2**attempt)
+        return await self.write(call())
+
     async def _within(self, seconds: float, work: Awaitable[T]) -> T:
         try:
             async with asyncio.timeout(seconds):
@@ -161,10 +172,12 @@ class Door:
         for attempt in range(_WRITE_TRIES):
             if attempt:
                 await asyncio.sleep(0.1 * 2**attempt)
-            told = await self.write(of.data.delete_many(those.filter))
+            told = await self.patiently(lambda: of.data.delete_many(those.filter))
             gone += told.successful
             if not told.failed:
-                left = await self.read(of.query.fetch_objects(filters=those.filter, limit=1, return_properties=[]))
+                left = await self.patiently(
+                    lambda: of.query.fetch_objects(filters=those.filter, limit=1, return_properties=[])
+                )
                 if not left.objects:
                     return gone
         raise Transient(f"weaviate at {self._address.http} still holds what it was told to delete", 5.0)

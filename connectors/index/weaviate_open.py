@@ -74,7 +74,7 @@ class Shelf:
             )
 
     async def _found(self, client: WeaviateAsyncClient) -> Names | None:
-        alias = await self._door.read(client.alias.get(alias_name=self._alias))
+        alias = await self._door.patiently(lambda: client.alias.get(alias_name=self._alias))
         return Names(alias.collection) if alias is not None else None
 
     async def _made(self, client: WeaviateAsyncClient) -> Names:

@@ -1,7 +1,7 @@
 """One search of one index: words and vectors in one hybrid request, codes beside it, each narrowed by the same filter.
 
 The server fuses words and vectors by the rule of `fusion`; how each leg stood is read out of its explanation, since two
-requests of one leg each took half as long again (docs/decisions/0005). A code is looked up whole, and weighs as the
+requests of one leg each took half as long again (docs/decisions/0007). A code is looked up whole, and weighs as the
 embedded index has it.
 """
 
@@ -20,7 +20,7 @@ from connectors.errors import Transient
 from connectors.index import lexical
 from connectors.index import weaviate_filters as filters
 from connectors.index import weaviate_records as records
-from connectors.index.fusion import Fusion, Leg, relative_score
+from connectors.index.fusion import LEAST_LEG, Fusion, Leg, relative_score
 from connectors.index.weaviate_door import Door, together
 from connectors.index.weaviate_filters import Sieve
 from connectors.index.weaviate_open import Open
@@ -63,10 +63,12 @@ class Searcher:
     door: Door
     fusion: Fusion
 
-    async def best(self, on: Open, search: Search, sieve: Sieve, limit: int, width: int) -> list[Found]:
-        """The best `limit` objects over all legs, best first, ties by uuid; each leg gives at least `width`."""
+    async def best(self, on: Open, search: Search, sieve: Sieve, limit: int) -> list[Found]:
+        """The best `limit` objects over all legs, best first, ties by uuid. Each leg of the server gives at least a
+        hundred, however few are asked for; more than `limit` are looked at only where codes move some up."""
+        width = max(LEAST_LEG, limit) if search.codes else limit
         hybrid, codes = await together(
-            self._hybrid(on, search, sieve, width), self._by_codes(on, search.codes, sieve, width)
+            self._hybrid(on, search, sieve, width), self._by_codes(on, search.codes, sieve, max(LEAST_LEG, limit))
         )
         by_code = relative_score([Leg(self.fusion.code, [(id_.int, score) for (id_, _), score in codes])])
         code_rank = {id_: rank for rank, ((id_, _), _) in enumerate(codes, 1)}
@@ -126,7 +128,7 @@ class Searcher:
                 alpha=self.fusion.vector / both if words else 1.0,
                 fusion_type=HybridFusion.RELATIVE_SCORE,
                 filters=sieve.filter,
-                limit=width,  # one page: each leg gives at least a hundred, whatever is asked for after them
+                limit=width,  # one page, never an offset: the legs would end before it
                 return_properties=list(records.SHOWN),
                 return_metadata=_EXPLAINED,
             )

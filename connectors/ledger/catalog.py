@@ -59,8 +59,9 @@ class SqlCatalog:
         await self._runs.checkpoint(run, cursor, now)
 
     async def finish(self, run: Run, report: Mapping[str, Any], now: datetime) -> None:
-        """Keep the run's report for `source show`."""
+        """Keep the run's report for `source show`, and forget what has been gone for long."""
         await self._runs.finish(run, report, now)
+        await self.purge(now)
 
     # ------------------------------------------------------------ scopes
 
@@ -138,15 +139,15 @@ class SqlCatalog:
 
     async def hide_subtree(self, source: str, root: str, reason: str, now: datetime) -> None:
         """Nothing at or below `root` is allowed until `show_subtree`: while its rights are being read again."""
-        await self.show_subtree(source, root)
         async with self._door.write() as connection:
+            # In one step: a subtree that is hidden already is never open in between.
+            await _show(connection, source, root)
             await connection.execute(insert(hidden_subtrees).values(source=source, root=root, reason=reason, since=now))
 
     async def show_subtree(self, source: str, root: str) -> None:
         """The rights at and below `root` are known again."""
         async with self._door.write() as connection:
-            at = (hidden_subtrees.c.source == source) & (hidden_subtrees.c.root == root)
-            await connection.execute(delete(hidden_subtrees).where(at))
+            await _show(connection, source, root)
 
     # ------------------------------------------------------------ documents
 
@@ -310,6 +311,11 @@ def _active(expression: int, state: ScopeState) -> int | None:
 
 
 # ---------------------------------------------------------------- steps within one transaction
+
+
+async def _show(connection: AsyncConnection, source: str, root: str) -> None:
+    at = (hidden_subtrees.c.source == source) & (hidden_subtrees.c.root == root)
+    await connection.execute(delete(hidden_subtrees).where(at))
 
 
 async def _document(connection: AsyncConnection, document: DocumentId) -> Row[Any] | None:

@@ -52,8 +52,7 @@ from policies.predicate import SearchScope
 _NOW = bindparam("now", type_=Utc())
 _DIGITS = 6  # of a reader's number
 _KEPT = timedelta(minutes=5)  # how long a cover is used at most, should two machines' clocks differ
-_MOST_COVERS = 200
-_MOST_VALUES = 20_000  # of a cover that is kept
+_MOST_COVERS, _MOST_VALUES = 500, 200_000  # kept: covers, and values of them all together
 _ACTIVE = scopes.c.state == ScopeState.ACTIVE.value
 
 
@@ -71,6 +70,7 @@ class Covers:
 
     def __init__(self) -> None:
         self._recent: OrderedDict[frozenset[frozenset[Principal]], _Recent] = OrderedDict()
+        self._held = 0  # values of all of them
         self._lock = Lock()  # reads are made in several threads
 
     def of(self, connection: Connection, readers: Sequence[frozenset[Principal]], now: datetime) -> SearchScope | None:
@@ -89,11 +89,12 @@ class Covers:
 
     def _keep(self, who: frozenset[frozenset[Principal]], recent: _Recent) -> None:
         with self._lock:
-            self._recent.pop(who, None)
-            if _values(recent.cover) <= _MOST_VALUES:
-                self._recent[who] = recent
-            while len(self._recent) > _MOST_COVERS:
-                self._recent.popitem(last=False)
+            old = self._recent.pop(who, None)
+            self._recent[who] = recent
+            self._held += _values(recent.cover) - (_values(old.cover) if old else 0)
+            while len(self._recent) > _MOST_COVERS or self._held > _MOST_VALUES:
+                _, oldest = self._recent.popitem(last=False)
+                self._held -= _values(oldest.cover)
 
 
 def _values(scope: SearchScope | None) -> int:

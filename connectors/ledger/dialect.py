@@ -7,11 +7,13 @@ take one advisory lock on PostgreSQL, so that on both there is one writer at a t
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sqlite3
 import ssl
 from collections.abc import Iterable
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,6 +33,7 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.engine import URL
+from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -50,8 +53,12 @@ _LOCKS: dict[Lock, int] = {
 }
 _TURN = text(
     "SELECT set_config('lock_timeout', :wait, true), set_config('statement_timeout', :statement, true), "
-    "set_config('idle_in_transaction_session_timeout', :idle, true), pg_advisory_xact_lock(:key)"
+    "set_config('idle_in_transaction_session_timeout', :idle, true), "
+    # What was reported as written must survive a power cut, also where the server's default is faster than that.
+    "set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' "
+    "ELSE current_setting('synchronous_commit') END, true), pg_advisory_xact_lock(:key)"
 )
+_IDLE = 30.0  # seconds after which a pooled connection is asked whether it still answers
 _WAIT_MS = 15_000
 WAIT_SECONDS = _WAIT_MS / 1000
 """How long a caller waits for his turn before the ledger counts as busy."""
@@ -118,15 +125,33 @@ def engine(url: str, limits: Limits = Limits()) -> AsyncEngine:  # noqa: B008 - 
     if parsed.get_backend_name() == "sqlite":
         return _sqlite(parsed)
     place, arguments = connecting(parsed, limits)
-    return create_async_engine(
+    made = create_async_engine(
         place,
         connect_args=arguments,
-        pool_pre_ping=True,  # a connection that died with its server is replaced before it is used
         pool_size=limits.pool_size,
         max_overflow=0,
         pool_timeout=limits.wait.total_seconds(),
         hide_parameters=True,
     )
+    event.listen(made.sync_engine, "checkin", _on_checkin)
+    event.listen(made.sync_engine, "checkout", _on_checkout)
+    return made
+
+
+def _on_checkin(_connection: Any, record: Any) -> None:
+    record.info["left"] = asyncio.get_running_loop().time()
+
+
+def _on_checkout(connection: Any, record: Any, _proxy: object) -> None:
+    """Replace a connection that died with its server before it is used. Asking the server each time would cost every
+    question a round trip for each of its reads: one that was in use just now is only asked whether it knows better."""
+    if connection.driver_connection.is_closed():
+        raise DisconnectionError("the server closed it")
+    if asyncio.get_running_loop().time() - record.info.get("left", inf) > _IDLE:
+        try:
+            connection.ping()
+        except Exception as error:  # whatever it says: a new one will show what is the matter
+            raise DisconnectionError("it was idle and doesn't answer") from error
 
 
 def _sqlite(url: URL) -> AsyncEngine:
@@ -201,6 +226,13 @@ async def exclusive(connection: AsyncConnection, lock: Lock, limits: Limits = Li
 def _turn(lock: Lock, limits: Limits) -> dict[str, Any]:
     wait, statement = (f"{round(each.total_seconds() * 1000)}ms" for each in (limits.wait, limits.statement))
     return {"wait": wait, "statement": "0" if lock == "schema" else statement, "idle": statement, "key": _LOCKS[lock]}
+
+
+def single_options(engine: AsyncEngine) -> dict[str, Any]:
+    """How one statement is read by itself: it sees one state of the database without a transaction around it, which
+    would cost two round trips."""
+    single = {"footnote": "read"}
+    return single | {"isolation_level": "AUTOCOMMIT"} if engine.dialect.name == "postgresql" else single
 
 
 def snapshot_options(engine: AsyncEngine) -> dict[str, Any]:

@@ -26,7 +26,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from connectors.errors import DoorError, Stop, Transient
 from connectors.ledger.address import Limits
-from connectors.ledger.dialect import WAIT_SECONDS, Lock, direct, exclusive, snapshot_options, verdict_on
+from connectors.ledger.dialect import (
+    WAIT_SECONDS,
+    Lock,
+    direct,
+    exclusive,
+    single_options,
+    snapshot_options,
+    verdict_on,
+)
 from connectors.ledger.dialect import engine as open_engine
 
 T = TypeVar("T")
@@ -34,6 +42,7 @@ P = ParamSpec("P")
 Role = TypeVar("Role", bound=type)
 _READERS = 4  # at once, in threads; one writer beside them
 _TIMES = 5  # a transaction is carried out at most, where the database asks for it
+_OTHERS_STATEMENT = ("26000", "42P05")  # no statement of this name, or one already
 _HOURS = timedelta(hours=6)
 _PAUSE = 0.05  # seconds at most before the second time, twice that before the third, …
 
@@ -77,7 +86,7 @@ class Door:
     def __init__(self, engine: AsyncEngine, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
         self.engine = engine
         self._limits = limits
-        self._reader = engine.execution_options(footnote="read")
+        self._reader = engine.execution_options(**single_options(engine))
         self._writer = engine.execution_options(footnote="write")
         self._snapshot = engine.execution_options(**snapshot_options(engine))
         self._direct = direct(engine, _READERS + 1)
@@ -86,10 +95,11 @@ class Door:
         self._writing = asyncio.Semaphore(1)
 
     @repeated
-    async def look(self, work: Callable[[Connection], T]) -> T:
-        """What `work` reads, all of it in one state of the database: the newest when it began."""
+    async def look(self, work: Callable[[Connection], T], *, single: bool = False) -> T:
+        """What `work` reads, all of it in one state of the database: the newest when it began. `single`: it is one
+        statement, which needs nothing around it for that."""
         if self._direct is None:
-            async with self.snapshot() as connection:
+            async with self.read() if single else self.snapshot() as connection:
                 return await connection.run_sync(work)
         engine = self._direct.execution_options(footnote="snapshot")
 
@@ -202,6 +212,8 @@ def _judged(error: BaseException) -> DoorError:
         case _:
             if isinstance(error, sqlite3.Error):
                 return Stop(f"the ledger can't be used ({name}: {error}); check the disk, the file and its owner")
+            if getattr(error, "sqlstate", None) in _OTHERS_STATEMENT:
+                return Stop("a pooler mixes prepared statements; add prepared_statement_cache_size=0 to the address")
             return Stop(f"the ledger can't be used ({name}); check the database and its address")
 
 

@@ -127,7 +127,7 @@ class SqlFacts:
             rules = self._expressions.by_id(connection, {row[10] for row in rows})
             return {asked[row[0]]: _resource(*asked[row[0]], row, rules) for row in rows}
 
-        return await self._door.look(read)
+        return await self._door.look(read, single=True)
 
     async def digests(self, ids: Sequence[ChunkId]) -> Mapping[ChunkId, frozenset[str]]:
         """The digests that each chunk may have right now; a chunk that may not be at all is missing."""
@@ -141,7 +141,7 @@ class SqlFacts:
                 found.setdefault(asked[name], set()).add(digest)
             return {chunk: frozenset(accepted) for chunk, accepted in found.items()}
 
-        return await self._door.look(read)
+        return await self._door.look(read, single=True)
 
     async def scopes(self, ids: Sequence[ScopeId]) -> Mapping[ScopeId, Scope]:
         """These scopes with their rules; an unknown one is missing."""

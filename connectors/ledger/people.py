@@ -135,7 +135,7 @@ class SqlPeople:
         return next(iter(await self._stand(_STANDING_OF, {"provider": provider, "subject": subject})), None)
 
     async def _stand(self, statement: Any, parameters: Mapping[str, str]) -> Sequence[Standing]:
-        rows = await self._door.look(lambda connection: connection.execute(statement, parameters).all())
+        rows = await self._door.look(lambda connection: connection.execute(statement, parameters).all(), single=True)
         groups: dict[tuple[str, str, bool], set[str]] = {}
         for email, kind, active, group in rows:
             groups.setdefault((email, kind, active), set()).update(() if group is None else (group,))
@@ -148,7 +148,7 @@ class SqlPeople:
             .outerjoin(place_members, place_members.c.place == places.c.name)
             .where(places.c.name == place)
         )
-        rows = await self._door.look(lambda connection: connection.execute(query).all())
+        rows = await self._door.look(lambda connection: connection.execute(query).all(), single=True)
         return sorted(email for _name, email in rows if email is not None) if rows else None
 
 

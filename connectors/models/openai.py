@@ -59,7 +59,8 @@ class OpenAIWriter:
         )
         text, finish = _chosen(content)
         said: list[Said] = marked(text, sheet) if finish == "stop" and len(text) <= LONGEST else []
-        return replace(draft_of(said, sheet, self.model), usage=units, finish=finish, request=_id(content.get("id")))
+        draft = draft_of(said, sheet, self.model + _resolved(content.get("model"), self._name))
+        return replace(draft, usage=units, finish=finish, request=_id(content.get("id")))
 
     async def ping(self) -> None:
         """Have a word written; raises the DoorError family when that can't be done."""
@@ -120,6 +121,12 @@ def _chosen(content: Mapping[str, Any]) -> tuple[str, str]:
         text = ""
     known = finish if isinstance(finish, str) and finish in _FINISHED else "stop" if finish is None else "other"
     return (_THOUGHT.sub("", text, count=1) if isinstance(text, str) else ""), known
+
+
+def _resolved(value: object, name: str) -> str:
+    """Which model answered, where a name stands for the newest of several."""
+    told = _id(value)
+    return f" as {told}" if told and told != name else ""
 
 
 def _id(value: object) -> str:

@@ -31,9 +31,10 @@ from connectors.sync.publish import bury, move, publish
 from connectors.sync.reconcile import finish, prune
 from policies.access import NOBODY, Access, AccessExpr, Unknown, digest
 from policies.facts import ScopeState
-from policies.names import DocumentId, ScopeId
+from policies.names import ContainerId, DocumentId, ScopeId
 
 Clock = Callable[[], datetime]
+Stand = tuple[ScopeId, tuple[ContainerId, ...]]  # a scope, and what it stands in
 Progress = Callable[[int], None]  # told the number of documents dealt with so far
 
 AHEAD = 4  # documents prepared at once
@@ -114,7 +115,7 @@ class _Line:
     preparing: deque[tuple[SourceDocument, Task[Prepared | Refused | Halted]]] = field(default_factory=deque)
     widenings: dict[str, ScopeRules] = field(default_factory=dict)
     before: dict[str, Access] = field(default_factory=dict)  # who could read what each changed scope holds
-    held: Mapping[DocumentId, frozenset[ScopeId]] | None = None  # what the index holds, in a whole walk
+    held: Mapping[DocumentId, frozenset[Stand]] | None = None  # where the index has documents, in a whole walk
     unseen: list[DocumentId] = field(default_factory=list)  # told, and not yet recorded as seen
     failed_in_a_row: int = 0
     again: bool = False  # something failed for a reason that may pass: the source is to tell it again
@@ -241,7 +242,10 @@ class _Line:
     async def _index_differs(self, document: DocumentId, root: str) -> bool:
         if self.held is None or document not in self.held:
             return False
-        return self.held[document] != {await self.doors.catalog.scope_of(self.run.source, root)}
+        scope = await self.doors.catalog.scope_of(self.run.source, root)
+        if scope is None:
+            return True
+        return self.held[document] != {(scope, await self.doors.catalog.containers_of(scope))}
 
     async def _skip(self, document: SourceDocument | DocumentId, reason: str) -> None:
         await self.doors.catalog.skip(document, reason, self.now())
@@ -298,13 +302,13 @@ class _Line:
         """Before a whole walk: what the index really holds, and out with what the ledger does not know."""
         if not whole:
             return
-        held: dict[DocumentId, set[ScopeId]] = {}
+        held: dict[DocumentId, set[Stand]] = {}
         async for stored in self.doors.index.stored(self.run.source):
-            held.setdefault(stored.id.document, set()).add(stored.scope)
+            held.setdefault(stored.id.document, set()).add((stored.scope, stored.containers))
         for document in held:
             if await self.doors.catalog.known(document) is None:
                 await self.doors.index.retire(document, frozenset())
-        self.held = {document: frozenset(scopes) for document, scopes in held.items()}
+        self.held = {document: frozenset(stands) for document, stands in held.items()}
 
     async def _checkpoint(self, cursor: str, complete: bool) -> None:
         await self.drain()

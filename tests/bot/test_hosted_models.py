@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections.abc import AsyncIterator
@@ -56,7 +57,7 @@ async def tenant(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tupl
     double = Cohere()
     folder = tmp_path_factory.mktemp("small")
     words = written(folder / "pages")
-    async with double.open() as url, open_app(settings(folder / "data", url, MODEL_TIMEOUT="2s")) as app:
+    async with double.open() as url, open_app(settings(folder / "data", url, MODEL_TIMEOUT="4s")) as app:
         await add_source(app.keeping, "own", "files", {"path": str(folder / "pages")})
         await sync_named(app.keeping, "own")
         yield app, double, words, folder / "pages"
@@ -244,3 +245,24 @@ async def test_a_model_whose_vectors_nobody_knows_is_a_wrong_setting(tmp_path: P
     opening = open_app(unknown)
     with pytest.raises(WrongUse, match="FOOTNOTE_COHERE_EMBED_DIMENSIONS"):
         await opening.__aenter__()
+
+
+@pytest.mark.parametrize("path", [RERANK, CHAT])
+async def test_a_question_that_is_given_up_leaves_no_request_behind(small: Small, path: str) -> None:
+    app, double, _ = small
+    double.always(path, silence())
+    before = double.cancelled
+    asking = asyncio.create_task(asked(app, "ana@example.com", "What is the secret word of topic00?"))
+    for _ in range(300):
+        if double.to(path):
+            break
+        await asyncio.sleep(0.01)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    for _ in range(300):
+        if double.cancelled > before:
+            break
+        await asyncio.sleep(0.01)
+
+    assert (len(double.to(path)), double.cancelled) == (1, before + 1)

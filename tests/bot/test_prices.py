@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bot.calibration import COHERE_UNFITTED, LOCAL, calibration
@@ -36,9 +38,10 @@ def test_a_call_costs_what_the_list_says(spent: Spent, cost: float | None) -> No
     assert PRICES.cost(spent) == (pytest.approx(cost) if cost is not None else None)
 
 
-def test_thresholds_belong_to_the_reranker_that_they_were_fitted_on() -> None:
-    assert calibration("local") is LOCAL
-    assert calibration("cohere") is COHERE_UNFITTED
+def test_thresholds_belong_to_the_models_that_they_were_fitted_on() -> None:
+    assert calibration("local", "local") is LOCAL
+    assert calibration("local", "cohere") == calibration("cohere", "cohere") == COHERE_UNFITTED
+    assert calibration("cohere", "local") == replace(LOCAL, fitted=False)
     assert LOCAL.fitted
     assert not COHERE_UNFITTED.fitted
 

@@ -6,8 +6,11 @@ import asyncio
 import signal
 import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any, cast
 
 import aiohttp
 import pytest
@@ -15,8 +18,10 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from bot.metrics import Metrics
 from bot.settings import Settings
-from bot.web import inner, serving
+from bot.web import inner, keep_in_sync, keep_index_right, serving
 from bot.wiring import App, open_app
+from connectors.errors import Transient
+from policies.names import DocumentId
 
 
 class Quiet:
@@ -90,6 +95,27 @@ async def test_the_lag_of_a_source_is_that_of_the_moment(tmp_path: Path, now: da
     assert told == ['footnote_source_lag_seconds{source="s"} 90.0']
 
 
+async def test_the_schedule_outlives_a_ledger_that_is_away(app: tuple[App, Metrics]) -> None:
+    opened, metrics = app
+    log = Quiet()
+    asked: list[str] = []
+
+    class Away:
+        async def list(self) -> Any:
+            asked.append("list")
+            if len(asked) < 3:
+                raise Transient("the ledger is busy or away")
+            raise asyncio.CancelledError
+
+    keeping = replace(opened.keeping, sources=cast(Any, Away()))
+    hurried = replace(opened.settings, sync_every=timedelta(milliseconds=1))
+
+    with pytest.raises(asyncio.CancelledError):
+        await keep_in_sync(replace(opened, keeping=keeping, settings=hurried), metrics, log)
+
+    assert (len(asked), log.said) == (3, ["schedule", "schedule"])
+
+
 async def test_serving_ends_in_order_when_told(tmp_path: Path) -> None:
     environ = {"FOOTNOTE_DATA": str(tmp_path), "FOOTNOTE_PORT": "0", "FOOTNOTE_METRICS_PORT": "0"}
     command = (sys.executable, "-m", "bot", "serve")
@@ -117,3 +143,29 @@ async def test_an_address_that_is_taken_is_said_so(app: tuple[App, Metrics], tmp
             with pytest.raises(Stop, match="choose another"):
                 async with serving(second, Metrics(), Quiet()):
                     pass
+
+
+async def test_the_index_is_compared_with_the_ledger_and_made_right_on_schedule(
+    app: tuple[App, Metrics], tmp_path: Path
+) -> None:
+    from bot.keeping import add_source, sync_named
+
+    opened, metrics = app
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# A\n\nThe gate opens at nine.\n")
+    (tmp_path / "docs" / "access.toml").write_text('readers = ["grp:staff"]\n')
+    await add_source(opened.keeping, "docs", "files", {"path": str(tmp_path / "docs")})
+    await sync_named(opened.keeping, "docs")
+    await opened.index.retire(DocumentId("docs", "a.md"), frozenset())
+    log = Quiet()
+
+    schedule = asyncio.create_task(keep_index_right(opened, metrics, log, every=0.05))
+    async with asyncio.timeout(60):
+        while "sync" not in log.said:  # noqa: ASYNC110 - nobody there sets an event
+            await asyncio.sleep(0.05)
+    schedule.cancel()
+    with suppress(asyncio.CancelledError):
+        await schedule
+
+    assert log.said[:2] == ["index check", "sync"]
+    assert await opened.index.count("docs")

@@ -17,7 +17,7 @@ from connectors.http import Answer, Limits, Site, is_public, refusal, retry_afte
 from tests.doubles.web import served
 from tests.tap import words_of
 
-QUICK = Limits(connect=2, idle=0.5, whole=5, attempts=3, first_pause=0.01, longest_pause=0.3, largest=100_000)
+QUICK = Limits(connect=5, idle=3, whole=15, attempts=3, first_pause=0.01, longest_pause=0.3, largest=100_000)
 SECRET = "sk-very-secret"
 PROMPT = "what nobody may log"
 
@@ -361,7 +361,7 @@ async def test_a_configured_host_may_be_private_and_no_other_may() -> None:
         with pytest.raises(Transient):  # it was tried, and nobody listens there
             await site.get("x")
         with pytest.raises(Stop, match="private"):
-            await site.fetch_public("https://downloads.example/x")
+            await site.fetch_elsewhere("https://downloads.example/x")
 
     assert names.asked == ["vendor.internal", "downloads.example"]
 
@@ -378,12 +378,38 @@ async def test_a_configured_host_may_be_private_and_no_other_may() -> None:
         "https://127.1/x",
         "https://0177.0.0.1/x",
         "https://user@downloads.example/x",
+        "http://127.0.0.1/x",
+        "https://127.0.0.1/x",
+        "http://localhost/x",
     ],
 )
 async def test_a_link_elsewhere_leads_to_the_open_internet_or_nowhere(link: str) -> None:
     async with Site("vendor", "https://vendor.example", Limits(attempts=1, connect=0.5), Names("10.1.2.3")) as site:
         with pytest.raises(Stop):
-            await site.fetch_public(link)
+            await site.fetch_elsewhere(link)
+
+
+async def test_a_link_to_another_port_of_the_site_s_own_host_is_fetched_without_its_headers() -> None:
+    handler, asked = answers(200)
+    async with served({"/x": handler}) as elsewhere, served({}) as url, Site("vendor", url, QUICK) as site:
+        answer = await site.fetch_elsewhere(f"{elsewhere}/x")
+
+    assert answer.ok
+    assert "Authorization" not in asked[0].headers
+
+
+async def test_a_file_that_is_fetched_elsewhere_is_not_sent_on() -> None:
+    handler, asked = answers(200)
+
+    async def onward(request: web.Request) -> web.Response:
+        return web.Response(status=302, headers={"Location": "/there"})
+
+    routes = {"/x": onward, "/there": handler}
+    async with served(routes) as url, Site("vendor", url, QUICK) as site:
+        with pytest.raises(Stop):
+            await site.fetch_elsewhere(f"{url}/x")
+
+    assert asked == []
 
 
 @pytest.mark.parametrize(

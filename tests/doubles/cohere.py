@@ -6,7 +6,9 @@ most words with the question, with citations. Each can be replaced. What the ref
 
 from __future__ import annotations
 
+import asyncio
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -246,3 +248,16 @@ class _Text:
 
 def _tokens(*texts: Any) -> int:
     return sum(len(str(text).split()) for text in texts)
+
+
+async def _serve_until_killed() -> None:
+    double = Cohere()
+    Local().behind(double)
+    async with double.open() as url:
+        sys.stdout.write(f"{url}\n")
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":  # for commands in processes of their own: its address is the first line it writes
+    asyncio.run(_serve_until_killed())

@@ -111,11 +111,11 @@ def status(code: int, headers: Mapping[str, str] | None = None) -> Fault:
     return fault
 
 
-def page() -> Fault:
-    """The sign-in page of a proxy."""
+def page(code: int = 200) -> Fault:
+    """The sign-in page of a proxy, or its way of saying that it is out of order."""
 
     async def fault(_request: web.Request, _: Json) -> web.StreamResponse:
-        return web.Response(text="<html><body>Please sign in</body></html>", content_type="text/html")
+        return web.Response(text="<html><body>Please sign in</body></html>", content_type="text/html", status=code)
 
     return fault
 

@@ -23,6 +23,11 @@ def test_part_of_a_sentence_is_not_a_quotation() -> None:
     assert isinstance(support("contractors may claim it", ["Nobody but contractors may claim it."]), Unsupported)
 
 
+PAYROLL = "Payroll pays the allowance within 30 days after the form is filed."
+HOTEL = "The hotel limit is 120 EUR in Berlin and 180 EUR in Paris."
+APPROVAL = "Managers approve travel above 500 EUR, and directors approve travel above 2,000 EUR."
+
+
 @pytest.mark.parametrize(
     ("claim", "passage"),
     [
@@ -37,6 +42,18 @@ def test_part_of_a_sentence_is_not_a_quotation() -> None:
         ("Contractors are reimbursed for airfare.", "Employees are reimbursed for airfare."),
         ("Requests are approved automatically by the desk.", "Requests are approved on request by the desk."),
         ("The fee is not refundable.", "The fee is refundable."),
+        ("Refunds take 14 weeks.", "Refunds take 14 days."),
+        ("Payroll pays within 30 months after the form is filed.", PAYROLL),
+        ("Payroll pays within 30 days before the form is filed.", PAYROLL),
+        ("Payroll refuses the allowance within 30 days after the form is filed.", PAYROLL),
+        ("The hotel limit is 180 EUR in Berlin and 120 EUR in Paris.", HOTEL),
+        ("The hotel limit is 120 EUR in Paris.", HOTEL),
+        ("The hotel limit is 120 USD in Berlin.", HOTEL),
+        ("The hotel limit is $120 in Berlin.", HOTEL),
+        ("Guests may use the room from 17:00 to 9:00.", "Guests may use the room from 9:00 to 17:00."),
+        ("Directors approve travel above 500 EUR.", APPROVAL),
+        ("Directors approve travel above 500 EUR.", "Managers approve travel above 500 EUR."),
+        ("Employees with 25 years get 3 days.", "Employees with 3 years get 25 days."),
     ],
 )
 def test_what_says_otherwise_is_unsupported(claim: str, passage: str) -> None:
@@ -47,6 +64,11 @@ def test_what_says_otherwise_is_unsupported(claim: str, passage: str) -> None:
     ("claim", "passage"),
     [
         ("An appeal must be filed within thirty days.", "An appeal must be filed within 30 days."),
+        ("Within 30 calendar days an appeal must be filed.", "An appeal must be filed within 30 calendar days."),
+        ("The hotel limit is 120 EUR in Berlin.", HOTEL),
+        ("In Paris, the hotel limit is 180 EUR.", "In Paris, the hotel limit is €180."),
+        ("Managers approve travel above 500 EUR.", APPROVAL),
+        ("Refunds take fourteen days.", "Refunds take 14 days."),
         ("Badges must be worn by all visitors.", "All visitors must wear badges."),
         (
             "Airfare is reimbursed only if the contract allows it.",

@@ -123,6 +123,16 @@ async def test_the_trace_holds_no_text(world: World) -> None:
     assert world.traces.ended[outcome.trace][1] == {"reply": outcome.text}
 
 
+async def test_the_trace_counts_what_the_search_was_narrowed_to_and_lists_none_of_it(world: World) -> None:
+    outcome = await world.ask("asha", "Which hotel is covered?")
+
+    [audience] = world.traces.begun[outcome.trace][0]["audiences"]
+    counted = {name: audience[name] for name in ("scopes", "containers", "excepted")}
+    assert all(type(each) is int for each in counted.values())
+    assert sum(counted.values()) > 0
+    assert len(audience["scopes_digest"]) == 16
+
+
 async def test_a_door_that_is_away_is_busy_and_the_trace_says_where(world: World) -> None:
     async def away(call: str) -> None:
         if call == "index.search":

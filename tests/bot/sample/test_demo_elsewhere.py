@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from connectors.index.weaviate_door import Address
 from tests.bot.sample.outcomes import ASKED, outcomes
+from tests.weaviate import MISSING, fresh_name, settings_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(900)]
 
@@ -24,5 +26,15 @@ async def test_the_demo_is_the_same_on_postgresql(
     found = await outcomes(tmp_path, {"FOOTNOTE_DATABASE_URL": postgres_url})
 
     assert len(found) == len(ASKED)
+    assert {each["outcome"] for each in found} >= {"answered", "abstained"}
+    assert found == at_home
+
+
+@MISSING
+async def test_the_demo_is_the_same_on_weaviate(
+    at_home: list[dict[str, Any]], weaviate: Address, tmp_path: Any
+) -> None:
+    found = await outcomes(tmp_path, settings_of(weaviate, fresh_name()))
+
     assert {each["outcome"] for each in found} >= {"answered", "abstained"}
     assert found == at_home

@@ -69,7 +69,7 @@ class CoverSuite:
         async with open_ledger(url) as opened:
             yield opened
 
-    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize("seed", range(2))
     async def test_a_cover_is_the_plain_set_through_every_change(self, ledger: Ledger, seed: int) -> None:
         drawn = random.Random(seed)
         at, cases = NOW, 0
@@ -208,7 +208,8 @@ class CoverSuite:
         for root in ("used", "unused"):
             await ledger.catalog.withdraw_scope("wiki", root)
 
-        await ledger.catalog.purge(NOW + timedelta(days=31))
+        async with ledger.catalog.run("other", NOW + timedelta(days=31)) as run:
+            await ledger.catalog.finish(run, {}, NOW + timedelta(days=31))
 
         assert await ledger.catalog.scope_of("wiki", "used") == used
         assert await ledger.catalog.scope_of("wiki", "unused") is None

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
+from connectors.errors import Stop
 from connectors.ledger.open import Ledger, open_ledger
 from policies.access import NOBODY, AccessExpr, Unknown, digest, satisfies
 from policies.facts import Life, ScopeState, Trust
@@ -139,6 +140,17 @@ class FactsSuite:
         await ledger.catalog.show_subtree("wiki", "team")
         found = await ledger.facts.resources([(below.id, "v1")])
         assert found[below.id, "v1"].hidden_by is None
+
+    async def test_a_subtree_that_is_hidden_again_is_never_open_in_between(self, ledger: Ledger) -> None:
+        scope, _ = await ledger.catalog.state_rules(rules())
+        below = page("a", ancestors=("home", "team"))
+        await published(ledger, below, scope)
+        await ledger.catalog.hide_subtree("wiki", "team", "rights changed", NOW)
+        with pytest.raises(Stop):  # it ends in the middle: the time has no zone and is refused
+            await ledger.catalog.hide_subtree("wiki", "team", "again", NOW.replace(tzinfo=None))
+
+        found = await ledger.facts.resources([(below.id, "v1")])
+        assert found[below.id, "v1"].hidden_by == "team"
 
     async def test_two_digests_are_accepted_while_a_text_is_replaced(self, ledger: Ledger) -> None:
         scope, _ = await ledger.catalog.state_rules(rules())

@@ -21,6 +21,7 @@ from connectors.vault import Vault
 from policies.facts import ScopeState
 from policies.names import ScopeId
 from tests.connectors.conformance.catalog_suite import CatalogSuite
+from tests.connectors.conformance.cover_suite import CoverSuite
 from tests.connectors.conformance.facts_suite import FactsSuite
 from tests.connectors.ledger.making import HR, NOW, page, published, rules
 from tests.connectors.ledger.owner import Owner
@@ -42,6 +43,10 @@ async def ledger(url: str) -> AsyncIterator[Ledger]:
 
 
 class TestPostgresqlFacts(FactsSuite):
+    pass
+
+
+class TestPostgresqlCovers(CoverSuite):
     pass
 
 
@@ -210,6 +215,16 @@ async def test_a_writer_that_says_nothing_any_more_loses_its_turn(url: str) -> N
             await writing
 
 
+@pytest.mark.parametrize(("default", "in_force"), [("off", "on"), ("remote_apply", "remote_apply")])
+async def test_what_is_reported_as_written_was_flushed_whatever_the_server_s_default(
+    url: str, default: str, in_force: str
+) -> None:
+    async with open_ledger(f"{url}&synchronous_commit={default}") as ledger:
+        asked = text("SELECT current_setting('synchronous_commit')")
+
+        assert await ledger.door.change(lambda connection: connection.execute(asked).scalar()) == in_force
+
+
 async def test_the_server_is_told_who_asks(ledger: Ledger, url: str) -> None:
     await ledger.sources.list()
     names = Owner(url).run("SELECT DISTINCT application_name FROM pg_stat_activity WHERE datname = current_database()")
@@ -236,6 +251,13 @@ async def test_no_statement_stays_prepared_where_a_pooler_would_hand_it_to_other
             assert await ledger.facts.satisfied(frozenset([HR]), NOW) == {scope}
 
         assert await ledger.door.look(lambda connection: connection.execute(prepared).scalar()) == 0
+
+
+async def test_what_a_pooler_mixed_up_says_what_to_do(ledger: Ledger) -> None:
+    missing = text("DO $$ BEGIN RAISE EXCEPTION 'so' USING ERRCODE = '26000'; END $$")
+
+    with pytest.raises(Stop, match="prepared_statement_cache_size=0"):
+        await ledger.door.change(lambda connection: connection.execute(missing))
 
 
 # ---------------------------------------------------------------- addresses and their secrets

@@ -20,7 +20,7 @@ from tests.doubles.openai import CHAT, KEY, OpenAI
 from tests.doubles.vendor import Fault, changed, half, onward, page, raw, silence, status
 from tests.tap import words_of
 
-QUICK = Limits(connect=1, idle=0.5, whole=3, attempts=2, first_pause=0.01, longest_pause=0.1)
+QUICK = Limits(connect=5, idle=2, whole=10, attempts=2, first_pause=0.01, longest_pause=0.1)
 RULE = "Appeals are due within 30 calendar days."
 OTHER = "Send them to the claims desk."
 QUESTION = "When are appeals due?"
@@ -68,7 +68,7 @@ async def test_ids_behind_sentences_are_mapped_back_to_labels(desk: Desk) -> Non
     draft = await desk.draft(lambda ids: f"{RULE} [{ids[0]}] {OTHER} [{ids[0]}, {ids[1]}]")
 
     assert draft.claims == (Claim(RULE, ("S1",)), Claim(OTHER, ("S1", "S2")))
-    assert (draft.model, draft.finish) == ("openai/local-model", "stop")
+    assert (draft.model, draft.finish) == ("openai/local-model as local-model-2026-01-01", "stop")
     assert draft.request == "chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG"
 
 

@@ -265,3 +265,22 @@ async def test_an_empty_source_is_a_complete_walk(folder: Folder) -> None:
 
     assert [type(change).__name__ for change in changes] == ["AccessChanged", "Checkpoint"]
     assert AT.tzinfo is UTC
+
+
+async def test_rules_stand_in_the_folders_above_them_and_a_folder_s_in_itself(folder: Folder) -> None:
+    folder.write("hr/pay/bands", "Bands.")
+    folder.write("top", "Top.")
+    paths = (".", "hr", "hr/pay", "hr/pay/bands.md", "top.md")
+    folder.access("\n".join(f'["{path}"]\nreaders = ["grp:staff"]' for path in paths))
+
+    rules = {
+        change.rules.root: change.rules for change in await told(folder.source) if isinstance(change, AccessChanged)
+    }
+
+    assert {path: rules[path].containers for path in paths} == {
+        ".": (),
+        "hr": ("hr",),
+        "hr/pay": ("hr", "hr/pay"),
+        "hr/pay/bands.md": ("hr", "hr/pay"),
+        "top.md": (),
+    }

@@ -111,10 +111,12 @@ async def test_what_was_told_as_written_is_there_after_the_server_was_killed(tmp
             traces = SqlTraces(ledger.door, Vault([KEY]), signer, tmp_path / "checkpoints")
             begun, scopes, ended = [], set(), 0
             for turn in range(4):
-                doomed = asyncio.create_task(_kill_soon(server, 0.15 + 0.1 * turn))
+                doomed = None
                 try:
                     for number in range(10_000):
                         begun.append(await traces.begin({"place": "dm"}, {"question": "?"}, NOW))
+                        if number == 2 + turn:  # and the writer goes on while it dies
+                            doomed = asyncio.create_task(asyncio.to_thread(server.kill))
                         scope, _ = await ledger.catalog.state_rules(rules(f"{turn}.{number}"))
                         scopes.add(scope)
                         await published(ledger, page(f"{turn}.{number}"), scope)
@@ -122,6 +124,7 @@ async def test_what_was_told_as_written_is_there_after_the_server_was_killed(tmp
                         ended += 1
                 except DoorError:
                     pass
+                assert doomed is not None
                 await doomed
                 await asyncio.to_thread(server.start)
                 verdict = await traces.verify()
@@ -132,8 +135,3 @@ async def test_what_was_told_as_written_is_there_after_the_server_was_killed(tmp
                 assert verdict.records >= len(begun) + ended
                 assert scopes <= await ledger.facts.satisfied(frozenset([HR]), NOW)
             assert ended
-
-
-async def _kill_soon(server, seconds: float) -> None:  # type: ignore[no-untyped-def]
-    await asyncio.sleep(seconds)
-    await asyncio.to_thread(server.kill)
