@@ -42,7 +42,7 @@ async def checks(app: App) -> AsyncIterator[dict[str, Any]]:
         yield line
     yield await _people(app)
     yield await _audit(app)
-    yield await _slack(app)
+    yield await slack(app)
 
 
 async def ready(app: App) -> AsyncIterator[str]:
@@ -143,7 +143,8 @@ async def _audit(app: App) -> dict[str, Any]:
     return _line("audit record", problem, "keep it as it is and find out who could write to it")
 
 
-async def _slack(app: App) -> dict[str, Any]:
+async def slack(app: App) -> dict[str, Any]:
+    """Whether Slack takes the token, and what the app lacks."""
     settings = app.settings
     if app.open_chat is None:
         return _line("slack")

@@ -11,7 +11,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from bot.health import slack as slack_line
+from bot.keeping import add_source, sync_named
+from bot.settings import Settings
+from bot.slack.answer import Answerer
+from bot.slack.place import Accounts
+from bot.wiring import open_app
+from connectors.chat import Letter
+from connectors.slack import SlackWeb
 from tests.doubles.slack import SECRET, TEAM, TOKEN, FakeSlack, Sender
+from tests.doubles.slack_house import house
 
 ROOT = Path(__file__).parents[3]
 TRAVEL = "Which airfare needs approval?"
@@ -35,17 +46,9 @@ def environ(data: Path, url: str) -> dict[str, str]:
     return {f"FOOTNOTE_{name}": value for name, value in given.items()}
 
 
-async def footnote(*words: str, env: dict[str, str]) -> Process:
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "bot", *words, env=env, cwd=ROOT, stdout=PIPE, stderr=PIPE
-    )
-
-
-async def done(*words: str, env: dict[str, str]) -> str:
-    process = await footnote(*words, env=env)
-    out, error = await asyncio.wait_for(process.communicate(), 90)
-    assert process.returncode == 0, error.decode()
-    return out.decode()
+async def serve(env: dict[str, str]) -> Process:
+    command = (sys.executable, "-m", "bot", "serve")
+    return await asyncio.create_subprocess_exec(*command, env=env, cwd=ROOT, stdout=PIPE, stderr=PIPE)
 
 
 class Served:
@@ -58,7 +61,7 @@ class Served:
 
     @classmethod
     async def start(cls, env: dict[str, str]) -> tuple[Served, Sender]:
-        served = cls(await footnote("serve", env=env))
+        served = cls(await serve(env))
         assert served.process.stderr is not None
         async with asyncio.timeout(90):
             while not (found := re.search(rb"listening.* port=(\d+)", served.said)):
@@ -89,6 +92,7 @@ async def until(done: Any) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.timeout(300)  # two starts with their models, on a machine that may be busy
 async def test_what_was_acknowledged_is_answered_after_a_kill_once(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
@@ -99,11 +103,9 @@ async def test_what_was_acknowledged_is_answered_after_a_kill_once(tmp_path: Pat
     slack.user("U0ASHA")
     async with slack.open() as url:
         env = environ(tmp_path / "data", url)
-        await done("source", "add", "files", "wiki", "--path", str(docs), env=env)
-        await done("person", "import", str(docs / "directory.toml"), env=env)
-        await done("sync", env=env)
-        assert '"slack", "ok": true' in await done("check", "--json", env=env)
-
+        async with open_app(Settings.read(env)) as app:
+            await add_source(app.keeping, "wiki", "files", {"path": str(docs)})
+            await sync_named(app.keeping, "wiki")
         held = asyncio.Event()
         slack.on_call = lambda method, _: held.wait() if method == "users.info" else None
         first, send = await Served.start(env)
@@ -133,10 +135,21 @@ async def test_what_was_acknowledged_is_answered_after_a_kill_once(tmp_path: Pat
         assert words not in first.said + second.said
 
 
-async def test_an_answer_that_was_posted_before_a_kill_is_not_posted_again(tmp_path: Path) -> None:
-    from connectors.chat import Letter
-    from tests.doubles.slack_house import house
+async def test_check_asks_slack(tmp_path: Path) -> None:
+    slack = FakeSlack()
+    async with slack.open() as url, open_app(Settings.read(environ(tmp_path, url))) as app:
+        assert (await slack_line(app))["ok"]
+        slack.scopes -= {"groups:read", "users:read"}
+        lacking = await slack_line(app)
+        slack.next("auth.test", 200, body={"ok": False, "error": "invalid_auth"})
+        refused = await slack_line(app)
 
+    assert lacking["problem"] == "the app lacks groups:read, users:read"
+    assert "invalid_auth" in refused["problem"]
+    assert TOKEN not in str(refused)
+
+
+async def test_an_answer_that_was_posted_before_a_kill_is_not_posted_again(tmp_path: Path) -> None:
     async with house(tmp_path) as at:
         delivery = at.slack.message("U0ASHA", TRAVEL)
         await at.ask(delivery)
@@ -151,10 +164,6 @@ async def test_an_answer_that_was_posted_before_a_kill_is_not_posted_again(tmp_p
             "ts": delivery["event"]["ts"],
             "mark": mark,
         }
-        from bot.slack.answer import Answerer
-        from bot.slack.place import Accounts
-        from connectors.slack import SlackWeb
-
         async with SlackWeb(f"{at.slack.url}/api", TOKEN) as chat:
             accounts = Accounts(chat, at.world._clock)
             answerer = Answerer(chat, accounts, at.world.doors, at.metrics, at.log)
