@@ -113,6 +113,16 @@ def _url(value: str) -> str:
     return value.rstrip("/")
 
 
+def _as_safe(http: str, grpc: str) -> bool:
+    """Whether passages and the key stay on this machine where gRPC goes in clear, as it does where HTTP does."""
+    from urllib.parse import urlsplit
+
+    try:
+        return urlsplit(http).scheme == "https" or is_loopback(urlsplit(f"//{grpc}").hostname or "")
+    except ValueError:
+        return False
+
+
 def _principal(value: str) -> Principal:
     try:
         return Principal.parse(value)
@@ -356,6 +366,11 @@ class Settings:
         if self.index == "weaviate" and not (self.weaviate_http and self.weaviate_grpc):
             raise WrongSettings(
                 "weaviate needs FOOTNOTE_WEAVIATE_HTTP and FOOTNOTE_WEAVIATE_GRPC; set both or use embedded"
+            )
+        if self.weaviate_http and self.weaviate_grpc and not _as_safe(self.weaviate_http, self.weaviate_grpc):
+            raise WrongSettings(
+                "FOOTNOTE_WEAVIATE_GRPC is reached without TLS where FOOTNOTE_WEAVIATE_HTTP is plain http; "
+                "set an https address, or host:port of this machine"
             )
         return self
 

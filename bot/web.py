@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bot.wiring import App
 
 _NIGHTLY = 86_400.0  # seconds between two comparisons of index and ledger
+_SOON = 600.0  # until the first, and until one that could not be made is tried again
 _GRACE = 20.0  # seconds that requests and syncs get to finish
 _LARGEST = 1_000_000  # bytes of a request
 
@@ -143,19 +144,24 @@ async def _keep(app: App, metrics: Metrics, log: Any) -> None:
 
 
 async def keep_index_right(app: App, metrics: Metrics, log: Any, every: float = _NIGHTLY) -> None:
-    """Compare the index with the ledger once a day and make it right; what has to be read again is synced."""
+    """Compare the index with the ledger soon after the start and then once a day, and make it right; what has to be
+    read again is synced. A source that is being synced, or can't be compared, is tried again soon."""
+    wait, left = min(every, _SOON), list[str]()
     while True:
-        await asyncio.sleep(every)
-        for name in await _active(app, log):
+        await asyncio.sleep(wait)
+        names, left = left or await _active(app, log), []
+        for name in names:
             try:
                 [found] = [each async for each in check(app.indexing, [name], mend=True)]
             except Exception as error:  # a task boundary: one source's fault must not end the schedule
                 log.error("index check", source=name, error=type(error).__name__)
+                left.append(name)
                 continue
             counts = {key: found[key] for key in ("missing", "extra", "wrong_scope", "wrong_text")}
             log.info("index check", source=name, ok=found["ok"], **counts)
             if found.get("repaired", {}).get("to_read_again"):
                 await _sync_one(app, name, metrics, log, full=True)
+        wait = min(every, _SOON) if left else every
 
 
 async def keep_in_sync(app: App, metrics: Metrics, log: Any) -> None:

@@ -403,7 +403,7 @@ class _Models:
             case "reranker":
                 made = cohere.CohereReranker(account, settings.cohere_rerank_model, limits)
             case _:
-                made = cohere.CohereWriter(account, settings.cohere_chat_model, limits)
+                made = cohere.CohereWriter(account, settings.cohere_chat_model, self._limits(thinks=True))
         self.hosted[door] = made.ping
         return made
 
@@ -412,7 +412,7 @@ class _Models:
         if settings.writer == "openai" and settings.openai_base_url and settings.openai_model:
             from connectors.models.openai import Endpoint, OpenAIWriter
 
-            limits = self._limits()
+            limits = self._limits(thinks=True)
             site = self._site("the openai endpoint", settings.openai_base_url, limits)
             key = settings.openai_api_key.reveal() if settings.openai_api_key else None
             endpoint = Endpoint(site, key, self._tell)
@@ -427,11 +427,18 @@ class _Models:
         fitted = calibration(settings.embedder, settings.reranker)
         return ExtractiveWriter(self.reranker, Thresholds(fitted.answers, fitted.supports))
 
-    def _limits(self) -> HttpLimits:
+    def _limits(self, *, thinks: bool = False) -> HttpLimits:
+        """Of calls to a hosted model. One that `thinks` before its first byte, as a writer does, may be silent for all
+        of the time: asked again it would begin, and bill, anew. Another one is asked again after a third of it."""
         from connectors.http import Limits
 
         patience = self._settings.model_timeout.total_seconds()
-        return Limits(idle=patience, whole=patience, longest_pause=min(10.0, patience / 2))
+        return Limits(
+            idle=patience if thinks else patience / 3,
+            whole=patience,
+            first_pause=min(0.5, patience / 30),
+            longest_pause=min(10.0, patience / 2),
+        )
 
     def _site(self, name: str, address: str, limits: HttpLimits) -> Site:
         from connectors.http import Site

@@ -4,8 +4,9 @@
         answer = await site.post("v2/rerank", {"query": "…"}, headers={"Authorization": "Bearer …"}, repeatable=True)
 
 A site speaks to the origin of its base URL and to no other: no redirect and no link leads elsewhere with its headers.
-The base URL's own host may be private, since an admin chose it; every other address must be public. Nothing comes out
-but an `Answer` or the DoorError family, and no message holds a header, a body, a query or what the other side said.
+The base URL's own host may be private, since an admin chose it, at its port and at that of https; every other address
+must be public. Nothing comes out but an `Answer` or the DoorError family, and no message holds a header, a body, a
+query or what the other side said.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import asyncio
 import json as jsons
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
@@ -117,7 +118,7 @@ class Site:
         inner = self._resolver or aiohttp.ThreadedResolver()
         connector = aiohttp.TCPConnector(
             limit=self._limits.at_once,
-            resolver=_Watched(inner, self._base.host or ""),
+            resolver=_Watched(inner, self._at_home),
             use_dns_cache=False,  # what was judged is what is connected to, each time
         )
         self._open = aiohttp.ClientSession(
@@ -168,16 +169,20 @@ class Site:
         return await self._bounded(asked, body, limits or self._limits)
 
     async def fetch_elsewhere(self, url: str, limits: Limits | None = None) -> Answer:
-        """GET an address that the site handed out, at its own host on any port or at any public one over https, with
-        none of the site's headers: its storage, or its keys. No redirect is followed."""
+        """GET an address that the site handed out, at its own host on its port or that of https, or at any public one
+        over https, with none of the site's headers: its storage, or its keys. No redirect is followed."""
         target = _parsed(self.name, url)
-        home = target.host == self._base.host
+        home = self._at_home(target.host or "", target.port or 0)
         if not _is_protected(target) or target.user or target.password:
             raise Stop(f"{self.name} named an address that is not plain https; nothing was fetched")
         if not home and _literal(target.host) and not is_public(target.host or ""):
             raise Stop(f"{self.name} named a private address; nothing was fetched")
         asked = _Asked("GET", target, {}, CIMultiDict(), repeatable=True, hops=0)
         return await self._bounded(asked, None, limits or self._limits)
+
+    def _at_home(self, host: str, port: int) -> bool:
+        """Whether an admin chose this place, so that it may be private. What else listens at that host he did not."""
+        return host == self._base.host and port in (self._base.port, 443)
 
     def _within(self, path: str) -> URL:
         """The address of a path below the base URL; Stop for one that leads elsewhere."""
@@ -330,17 +335,17 @@ class _Forbidden(Exception):
 
 
 class _Watched(AbstractResolver):
-    """Looks names up and lets nothing private through but the site's own host."""
+    """Looks names up and lets nothing private through but the site's own place."""
 
-    def __init__(self, inner: AbstractResolver, home: str) -> None:
+    def __init__(self, inner: AbstractResolver, at_home: Callable[[str, int], bool]) -> None:
         self._inner = inner
-        self._home = home
+        self._at_home = at_home
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         found = await self._inner.resolve(host, port, family)
-        if host != self._home and not all(is_public(each["host"]) for each in found):
+        if not self._at_home(host, port) and not all(is_public(each["host"]) for each in found):
             raise _Forbidden
         return found
 

@@ -5,7 +5,7 @@ Times are aware UTC. Every method may raise the `DoorError` family and nothing e
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -81,6 +81,7 @@ class Stored:
     digest: str
     trust: Trust
     containers: tuple[ContainerId, ...] = ()  # of the scope
+    found: bool = True  # False: no read gives it any more, such as what a kill left
 
 
 class Index(Protocol):
@@ -381,6 +382,11 @@ class Expected:
 
 class Holdings(Protocol):
     """The ledger as somebody needs it who compares an index with it."""
+
+    def hold(self, source: str, now: datetime) -> AbstractAsyncContextManager[Callable[[], Awaitable[None]]]:
+        """No run of the source begins meanwhile, and this is none of its runs. Transient when one is on; what is given
+        raises it when the hold was lost."""
+        ...
 
     def expected(self, source: str) -> AsyncIterator[Expected]:
         """Every passage that an index ought to hold of a source."""

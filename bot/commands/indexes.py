@@ -61,6 +61,23 @@ def _show(record: dict[str, Any]) -> None:
         click.echo("  make it right with: footnote index check --repair")
 
 
+async def _rolled_back(app: App, sources: list[str]) -> dict[str, Any]:
+    """The index before serves; what it lacks is read again at once, unless it is for a model that is not configured."""
+    from bot.indexing import roll_back
+    from bot.keeping import sync_named
+
+    done = await roll_back(app.indexing, sources)
+    if await app.index.check() is None:
+        active = await app.keeping.active()
+        for name in done["to_read_again"]:
+            if name in active:
+                with screen.progress("Syncing") as tell:
+                    await sync_named(app.keeping, name, full=True, tell=tell)
+    else:
+        click.echo("it is for another model: configure that one, then run `footnote sync --full`", err=True)
+    return done
+
+
 @click.command()
 @click.option("--rollback", is_flag=True, help="Let the index before serve again.")
 @as_json
@@ -72,12 +89,12 @@ def reindex(rollback: bool, as_json: bool) -> None:
     """
 
     async def work(app: App) -> dict[str, Any]:
-        from bot.indexing import remake, roll_back
+        from bot.indexing import remake
 
+        sources = [config.name for config in await app.keeping.sources.list()]
         if rollback:
-            return dict(await roll_back(app.indexing))
+            return await _rolled_back(app, sources)
         with screen.progress("Reindexing") as tell:
-            sources = [config.name for config in await app.keeping.sources.list()]
             return await remake(app.indexing, sources, lambda done, of: tell(done, of, "passages"))
 
     done = run(work)
@@ -87,5 +104,5 @@ def reindex(rollback: bool, as_json: bool) -> None:
     click.echo(screen.plain(f"{done['now']} serves instead of {done['before']}"))
     if not rollback:
         click.echo(f"{done['passages']} passages, {done['embedded']} of them embedded anew")
-    if done.get("to_read_again"):
+    if not rollback and done["to_read_again"]:
         click.echo(f"{done['to_read_again']} documents are cut otherwise now; the next sync reads them again")

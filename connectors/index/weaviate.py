@@ -7,6 +7,7 @@ is not of the writing that counts is left out and the read is done again (`_sett
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 _PASSES = 8  # times a read is done again while versions change under it
 _YOUNG = timedelta(minutes=5)  # a head older than this was there before the read began, whatever clocks differ by
+_LAGGING = 6  # times, over about six seconds, that a filter may give what does not pass it any more
 _SETTLED_KEPT = 200_000
 _PAGE = 1000
 _AT_ONCE = 200  # objects with their vectors
@@ -98,6 +100,9 @@ class WeaviateIndex:
         limit = min(search.limit, MOST_HITS)
         if sieve is None or limit < 1:
             return []
+        return await self._door.whole(self._search(search, sieve, limit))
+
+    async def _search(self, search: Search, sieve: Sieve, limit: int) -> list[Candidate]:
         on = await self._shelf.open()
         ranked: dict[UUID, tuple[Ranks, float]] = {}
 
@@ -115,7 +120,7 @@ class WeaviateIndex:
         if sieve is None or not ids:
             return []
         spines = [filters.among("spine", part) for part in _parts([chunk.uuid for chunk in dict.fromkeys(ids)], _PAGE)]
-        found = {each.id: each for each in await self._through([sieve.also(part) for part in spines])}
+        found = {each.id: each for each in await self._door.whole(self._through([sieve.also(part) for part in spines]))}
         return [found[chunk] for chunk in ids if chunk in found]
 
     async def section(
@@ -127,7 +132,7 @@ class WeaviateIndex:
             return []
         within = filters.equal("edition", records.edition(document, version))
         within = within.also(filters.equal("parent", records.written_parent(parent)))
-        found = await self._through([sieve.also(within)])
+        found = await self._door.whole(self._through([sieve.also(within)]))
         return sorted(found, key=lambda each: (each.ordinal, each.id.uuid))
 
     async def vectors(self, keys: Sequence[str]) -> Mapping[str, Matrix]:
@@ -156,18 +161,22 @@ class WeaviateIndex:
         return found, len(page.objects) == limit
 
     async def stored(self, source: str) -> AsyncIterator[Stored]:
-        """Everything held of a source; what is written meanwhile may or may not be among it."""
+        """Everything held of a source; what is written meanwhile may or may not be among it. What is of no writing that
+        counts is marked: nothing finds it."""
         on = await self._shelf.open()
         wanted, after = records.written_source(source), None
-        shown = ["source", "chunk", "scope", "containers", "digest", "trust"]
+        shown = ["source", "chunk", "scope", "containers", "digest", "trust", "head", "generation"]
         while True:
             # A walk by id can't be filtered; one call gives a thousand small objects.
             page = await self._door.read(
                 on.passages.query.fetch_objects(limit=_PAGE, after=after, return_properties=shown)
             )
-            for each in page.objects:
-                if each.properties["source"] == wanted:
-                    yield records.stored(each.properties)
+            mine = [each for each in page.objects if each.properties["source"] == wanted]
+            heads = await self._heads(on, [each.properties["head"] for each in mine])
+            for each in mine:
+                head = heads.get(each.properties["head"])
+                found = head is not None and head.generation == each.properties["generation"]
+                yield records.stored(each.properties, found)
             if len(page.objects) < _PAGE:
                 return
             after = page.objects[-1].uuid
@@ -232,18 +241,26 @@ class WeaviateIndex:
         stands = records.place(scope, ancestors, containers)
         of = filters.equal("document", records.written_document(document))
         elsewhere = of.also(filters.differs("place", stands["place"]))
-        while True:
+        stuck = 0  # rounds that gave what was just written: the answer of a filter can lag behind
+        moved_before: set[UUID] = set()
+        while stuck < _LAGGING:
             page = await self._door.patiently(
                 lambda: on.passages.query.fetch_objects(filters=elsewhere.filter, limit=_AT_ONCE, include_vector=True)
             )
             if not page.objects:
                 return
+            ids = {each.uuid for each in page.objects}
+            if ids <= moved_before:
+                await asyncio.sleep(0.1 * 2**stuck)
+                stuck += 1
+            moved_before |= ids
             # With its vector, unchanged: without it the server would drop the one it has.
             moved = [
                 DataObject(uuid=each.uuid, properties={**each.properties, **stands}, vector=_vector(each.vector))
                 for each in page.objects
             ]
             await self._door.insert(on.passages, moved)
+        raise Transient(f"weaviate still has {document} elsewhere than it was told; the next run repeats it", 5.0)
 
     def _of_one_version(self, entries: Sequence[Entry]) -> tuple[DocumentId, str]:
         of = {(entry.chunk.id.document, entry.chunk.id.version) for entry in entries}

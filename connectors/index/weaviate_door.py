@@ -81,7 +81,7 @@ class Door:
     def __init__(self, address: Address) -> None:
         self._address = address
         self._client: WeaviateAsyncClient | None = None
-        self._opening = asyncio.Lock()
+        self._connecting: asyncio.Task[WeaviateAsyncClient] | None = None
 
     async def __aenter__(self) -> Door:
         return self
@@ -92,25 +92,42 @@ class Door:
 
     async def close(self) -> None:
         """Close what was opened."""
+        if (connecting := self._connecting) is not None:
+            connecting.cancel()
+            await asyncio.wait([connecting])
         client, self._client = self._client, None
         if client is not None:
             await client.close()
 
     async def client(self) -> WeaviateAsyncClient:
-        """The connected client."""
-        async with self._opening:
-            if self._client is None:
-                made = _client(self._address)
-                try:
-                    await self._within(self._address.read_seconds, made.connect())
-                except BaseException:
-                    await made.close()
-                    raise
-                self._client = made
+        """The connected client. Who asks while a connection is being made waits for the same one, and no longer."""
+        if self._client is not None:
             return self._client
+        if self._connecting is None:
+            self._connecting = asyncio.create_task(self._connect())
+            self._connecting.add_done_callback(self._connected)
+        return await asyncio.shield(self._connecting)
+
+    async def _connect(self) -> WeaviateAsyncClient:
+        made = _client(self._address)
+        try:
+            await self._within(self._address.read_seconds, made.connect())
+        except BaseException:
+            await made.close()
+            raise
+        return made
+
+    def _connected(self, attempt: asyncio.Task[WeaviateAsyncClient]) -> None:
+        self._connecting = None
+        if not attempt.cancelled() and attempt.exception() is None:
+            self._client = attempt.result()
 
     async def read(self, work: Awaitable[T]) -> T:
         """The outcome of one reading call, in time and with our own errors."""
+        return await self._within(self._address.read_seconds, work)
+
+    async def whole(self, work: Awaitable[T]) -> T:
+        """The outcome of a reading of several calls, which together take no longer than one may."""
         return await self._within(self._address.read_seconds, work)
 
     async def write(self, work: Awaitable[T]) -> T:

@@ -1,7 +1,8 @@
 """Which collections serve: found by the alias, made when there is none, compared with the layout before a read.
 
-A process keeps to the collections it began with. When the alias moves on, its reads go on with what they were made for
-and its writes are refused: they would be missing from the index that serves.
+A process keeps to the collections it began with until `check` finds others that were made for the same. When the alias
+moves on, its reads go on with what they were made for and its writes are refused: they would be missing from the index
+that serves.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from connectors.index.weaviate_door import Collection, Door, nearest, quorum
 from connectors.index.weaviate_schema import Names
 from connectors.ports import IndexIdentity
 
-REMEDY = "run `footnote reindex`, which syncs every source into a new one beside it and then moves over"
+REMEDY = "run `footnote reindex`, which copies it into a new one beside it and then moves over"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class Shelf:
 
     async def open(self, *, to_write: bool = False, anew: bool = False) -> Open:
         """The collections, compared with the layout once; Stop says how to reindex where they differ."""
+        if self._open is not None and not (to_write or anew):
+            return self._open  # who reads does not wait for who writes
         async with self._opening:
             if self._open is None or anew:
                 client = await self._door.client()

@@ -155,7 +155,7 @@ def candidate(held: Held, ranks: Ranks, score: float) -> Candidate:
     )
 
 
-def stored(properties: Properties) -> Stored:
+def stored(properties: Properties, found: bool) -> Stored:
     """What an index tells of an object for comparing it with the ledger."""
     return Stored(
         ChunkId.parse(properties["chunk"]),
@@ -163,6 +163,7 @@ def stored(properties: Properties) -> Stored:
         properties["digest"],
         TRUST[int(properties["trust"])],
         tuple(ContainerId(int(each)) for each in properties.get("containers") or ()),
+        found,
     )
 
 

@@ -1,18 +1,20 @@
 """A new index beside the one that serves: filled from it, caught up, compared, and then named by the alias.
 
 Passages are taken from the old index and not from their sources: versions that are kept for their own time are nowhere
-else any more. Vectors are made anew where the model is another. Nothing is answered from the new index before the alias
-moves, and the old one stays for the way back. A run that was killed goes on where it was.
+else any more. Only what the ledger names is taken, not what a kill left behind. Vectors are made anew where the model
+is another. The last pass, the comparison and the move happen while no sync runs, and nothing is copied afterwards: the
+new index is written by others from then on. The old one stays for the way back. A killed run goes on where it was.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Collection as AbstractCollection
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
 import numpy as np
@@ -36,10 +38,30 @@ if TYPE_CHECKING:
 Embed = Callable[[Sequence[str]], Awaitable["Matrix"]]
 Tell = Callable[[int, int], None]  # passages dealt with, of how many
 
+Named = Mapping[UUID, str | None]
+"""Passages by the uuid of their spine, with their digest; None where it may be one of two."""
+
 _PAGE = 200
-_PASSES = 10  # times to catch up with what is written meanwhile
+_PASSES = 10  # times to catch up: with what is written meanwhile, and then with what the server shows late
 _SAMPLE = 50
-_SETTLE_SECONDS = 1.0  # for writes that began before the alias moved
+_KINDS = ["place", "head", "generation", "spine", "digest"]
+
+
+class Ledger(Protocol):
+    """What a reindex asks of the ledger."""
+
+    async def named(self) -> Named:
+        """Every passage that an index ought to hold."""
+        ...
+
+    def quiet(self) -> AbstractAsyncContextManager[None]:
+        """Nothing is written to the index meanwhile."""
+        ...
+
+    async def moving(self, *, recut: bool) -> None:
+        """Called last before the new index serves; `recut` where every document has to be read again. Transient when
+        it is not quiet any more."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +81,7 @@ class Reindexed:
 class _Tally:
     copied: int = 0
     embedded: int = 0
+    worth: int = 0  # passages that the new index ought to hold, by the last pass
 
 
 class Reindex:
@@ -71,9 +94,9 @@ class Reindex:
         self._alias = name
         self._replication = replication
 
-    async def run(self, tell: Tell) -> Reindexed:
-        """Make the new index, 1. fill it and catch up until a pass finds nothing to do, 2. compare, 3. move the alias,
-        4. bring over what was written in the meantime, 5. drop what is older than the one before."""
+    async def run(self, ledger: Ledger, tell: Tell) -> Reindexed:
+        """Make the new index and fill it; then, while all is quiet, 1. catch up until a pass finds nothing to do,
+        2. compare, 3. tell the ledger, 4. move the alias. Last drop what is older than the one before."""
         async with self._door as door:
             client = await door.client()
             before = await self._serving(client)
@@ -81,16 +104,22 @@ class Reindex:
             target = await self._target(client, before)
             old, new = opened(client, before), opened(client, target)
             tally, again = _Tally(), was.get("model") != self._identity.model
-            passes = await self._catch_up(old, new, again, tally, tell)
-            await self._compare(old, new)
-            if not await door.write(client.alias.update(alias_name=self._alias, new_target_collection=target.passages)):
-                raise Stop(f"there is no alias {self._alias!r} any more; look who removed it")
-            for _ in range(2):
-                await asyncio.sleep(_SETTLE_SECONDS)
-                await self._catch_up(old, new, again, tally, tell)
-            await self._drop_older(client, before)
-            count = await self._count(new.passages)
             recut = was.get("schema") != self._identity.schema
+            passes = 0
+            for _ in range(_PASSES):  # so that little is left to do while others wait
+                passes += 1
+                if not await self._pass(old, new, again, await ledger.named(), tally, tell):
+                    break
+            async with ledger.quiet():
+                named = await ledger.named()
+                passes += await self._catch_up(old, new, again, named, tally, tell)
+                await self._compare(old, new, tally.worth)
+                await ledger.moving(recut=recut)
+                moved = client.alias.update(alias_name=self._alias, new_target_collection=target.passages)
+                if not await door.write(moved):
+                    raise Stop(f"there is no alias {self._alias!r} any more; look who removed it")
+                count = await self._count(new.passages)
+            await self._drop_older(client, before)
             return Reindexed(before.passages, target.passages, count, tally.copied, tally.embedded, passes, recut)
 
     async def roll_back(self) -> tuple[str, str]:
@@ -149,27 +178,42 @@ class Reindex:
 
     # ------------------------------------------------------------ filling
 
-    async def _catch_up(self, old: Open, new: Open, again: bool, tally: _Tally, tell: Tell) -> int:
+    async def _catch_up(self, old: Open, new: Open, again: bool, named: Named, tally: _Tally, tell: Tell) -> int:
         for number in range(1, _PASSES + 1):
-            changes = await self._copy(old, new, again, tally, tell)
-            changes += await self._drop_gone(old.passages, new.passages)
-            changes += await self._copy_heads(old, new) + await self._drop_gone(old.heads, new.heads)
-            if not changes:
+            if not await self._pass(old, new, again, named, tally, tell):
                 return number
-        raise Transient("so much is written that the new index does not catch up; pause the sources and go on", 60.0)
+        raise Transient("the new index does not come to hold what the old one does; run it again", 60.0)
 
-    async def _copy(self, old: Open, new: Open, again: bool, tally: _Tally, tell: Tell) -> int:
+    async def _pass(self, old: Open, new: Open, again: bool, named: Named, tally: _Tally, tell: Tell) -> int:
+        """Make the new index what the old one is as far as the ledger names it; returns how much there was to do."""
+        changes = await self._copy(old, new, again, named, tally, tell)
+        changes += await self._drop_gone(old, new, named)
+        return changes + await self._copy_heads(old, new) + await self._drop_gone_heads(old, new)
+
+    async def _copy(self, old: Open, new: Open, again: bool, named: Named, tally: _Tally, tell: Tell) -> int:
         """Bring over what is missing or stands elsewhere; returns how many."""
-        total, done, copied = await self._count(old.passages), 0, 0
-        async for page in self._pages(old.passages, ["place"]):
-            held = {each.uuid: each.properties["place"] for each in await self._these(new.passages, page, ["place"])}
-            ids = [each.uuid for each in page if held.get(each.uuid) != each.properties["place"]]
+        total, done, copied, tally.worth = await self._count(old.passages), 0, 0, 0
+        async for page in self._pages(old.passages, _KINDS):
+            worth = await self._worth(old, page, named)
+            tally.worth += len(worth)
+            held = {each.uuid: each.properties["place"] for each in await self._these(new.passages, worth, ["place"])}
+            ids = [each.uuid for each in worth if held.get(each.uuid) != each.properties["place"]]
             if ids:
                 await self._door.insert(new.passages, await self._made(old, ids, again, tally))
             copied, done = copied + len(ids), done + len(page)
             tell(done, max(total, done))
         tally.copied += copied
         return copied
+
+    async def _worth(self, old: Open, page: Sequence[Any], named: Named) -> list[Any]:
+        """Of these objects those of the writing that counts and that the ledger names: the rest is what a kill left,
+        whose text is nobody's business any more."""
+        kept = [each for each in page if _is_named(each, named)]
+        heads = {UUID(str(each.properties["head"])) for each in kept}
+        counting = {each.uuid: each.properties["generation"] for each in await self._with(old.heads, heads)}
+        return [
+            each for each in kept if counting.get(UUID(str(each.properties["head"]))) == each.properties["generation"]
+        ]
 
     async def _made(self, old: Open, ids: Sequence[UUID], again: bool, tally: _Tally) -> list[DataObject[Any, Any]]:
         those = filters.with_ids(ids).filter
@@ -204,14 +248,23 @@ class Reindex:
             copied += len(wanted)
         return copied
 
-    async def _drop_gone(self, old: Collection, new: Collection) -> int:
+    async def _drop_gone(self, old: Open, new: Open, named: Named) -> int:
         gone = 0
-        async for page in self._pages(new, []):
-            there = {each.uuid for each in await self._these(old, page, [])}
-            stale = [each.uuid for each in page if each.uuid not in there]
-            if stale:
-                gone += await self._door.delete(new, stale)
+        async for page in self._pages(new.passages, []):
+            there = await self._worth(old, await self._these(old.passages, page, _KINDS), named)
+            gone += await self._drop_but(new.passages, page, there)
         return gone
+
+    async def _drop_gone_heads(self, old: Open, new: Open) -> int:
+        gone = 0
+        async for page in self._pages(new.heads, []):
+            gone += await self._drop_but(new.heads, page, await self._these(old.heads, page, []))
+        return gone
+
+    async def _drop_but(self, of: Collection, page: Sequence[Any], kept: Sequence[Any]) -> int:
+        wanted = {each.uuid for each in kept}
+        stale = [each.uuid for each in page if each.uuid not in wanted]
+        return await self._door.delete(of, stale) if stale else 0
 
     async def _pages(self, of: Collection, shown: list[str]) -> AsyncIterator[Sequence[Any]]:
         after = None
@@ -224,19 +277,27 @@ class Reindex:
             after = page.objects[-1].uuid
 
     async def _these(self, of: Collection, page: Sequence[Any], shown: list[str]) -> Sequence[Any]:
-        those = filters.with_ids([each.uuid for each in page]).filter
-        found = await self._door.read(of.query.fetch_objects(filters=those, limit=len(page), return_properties=shown))
-        return list(found.objects)
+        return await self._with(of, [each.uuid for each in page], shown)
+
+    async def _with(
+        self, of: Collection, ids: AbstractCollection[UUID], shown: Sequence[str] = ("generation",)
+    ) -> Sequence[Any]:
+        if not ids:
+            return []
+        those = filters.with_ids(ids).filter
+        read = of.query.fetch_objects(filters=those, limit=len(ids), return_properties=list(shown))
+        return list((await self._door.read(read)).objects)
 
     # ------------------------------------------------------------ comparing
 
     async def _count(self, of: Collection) -> int:
         return int((await self._door.read(of.aggregate.over_all(total_count=True))).total_count or 0)
 
-    async def _compare(self, old: Open, new: Open) -> None:
+    async def _compare(self, old: Open, new: Open, worth: int) -> None:
         """Raise Stop when counts, or a sample of passages, are not the same, or a passage does not find itself."""
-        for name, one, other in (("passages", old.passages, new.passages), ("heads", old.heads, new.heads)):
-            counts = await self._count(one), await self._count(other)
+        wanted = {"passages": worth, "heads": await self._count(old.heads)}
+        for name, other in (("passages", new.passages), ("heads", new.heads)):
+            counts = wanted[name], await self._count(other)
             if counts[0] != counts[1]:
                 raise Stop(f"the new index has {counts[1]} {name} and the old one {counts[0]}; run it again")
         sample: list[Any] = []
@@ -265,3 +326,8 @@ class Reindex:
         )
         if [each.uuid for each in near.objects] != [id_]:
             raise Stop(f"{id_} is not found by its own vector in the new index; run it again")
+
+
+def _is_named(found: Any, named: Named) -> bool:
+    spine = UUID(str(found.properties["spine"]))
+    return spine in named and named[spine] in (None, found.properties["digest"])

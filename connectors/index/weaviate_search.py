@@ -113,10 +113,20 @@ class Searcher:
                 return hits
             if not await self._any(on, sieve.also(filters.among("words", words))):
                 return hits
+            # A page that near vectors fill to the end shows no words: then they are asked for alone.
+            if len(hits) >= width and await self._hybrid_once(on, words, vector, sieve, 1, vectors=False):
+                return hits
         raise Transient("weaviate's word search finds nothing where there is something; restart the server", 5.0)
 
     async def _hybrid_once(
-        self, on: Open, words: Sequence[str], vector: Iterable[float], sieve: Sieve, width: int
+        self,
+        on: Open,
+        words: Sequence[str],
+        vector: Iterable[float],
+        sieve: Sieve,
+        width: int,
+        *,
+        vectors: bool = True,
     ) -> list[_Hybrid]:
         both = self.fusion.vector + self.fusion.lexical
         weight = both if words else self.fusion.vector
@@ -125,7 +135,7 @@ class Searcher:
                 query=" ".join(words) or None,
                 query_properties=["words"],
                 vector=[float(number) for number in vector],
-                alpha=self.fusion.vector / both if words else 1.0,
+                alpha=(self.fusion.vector / both if words else 1.0) if vectors else 0.0,
                 fusion_type=HybridFusion.RELATIVE_SCORE,
                 filters=sieve.filter,
                 limit=width,  # one page, never an offset: the legs would end before it

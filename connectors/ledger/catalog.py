@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from connectors.errors import Transient
 from connectors.ledger import standings
 from connectors.ledger.dialect import each, listed
-from connectors.ledger.door import Door, new_id, one_transaction_each
+from connectors.ledger.door import Door, new_id, one_transaction_each, repeated
 from connectors.ledger.facts import version_name
 from connectors.ledger.rules import Expressions, keep, readable
 from connectors.ledger.runs import Runs
@@ -282,7 +282,8 @@ class SqlCatalog:
 
     async def purge(self, now: datetime) -> int:
         """Forget documents that have been gone for more than thirty days and are cleaned away, and the scopes that are
-        gone and nothing stands under any more; returns how many documents."""
+        gone and nothing stands under any more; returns how many documents. The first time of a day the counts of
+        scopes are looked at."""
         async with self._door.write() as connection:
             old = select(tombstones.c.document).where(tombstones.c.at < now - REMEMBERED)
             clean = (documents.c.life == Life.TOMBSTONE.value) & documents.c.unretired.is_(False)
@@ -292,7 +293,20 @@ class SqlCatalog:
                 await forget(connection, number)
                 await connection.execute(delete(tombstones).where(tombstones.c.document == name))
             await standings.forget_gone(connection, now - REMEMBERED)
-            return len(rows)
+            count_anew = await standings.first_today(connection, now)
+        if count_anew:
+            await self._put_right()
+        return len(rows)
+
+    @repeated
+    async def _put_right(self) -> None:
+        """Looking takes seconds in a large ledger, and is no reason to keep writers waiting."""
+        async with self._door.patient() as door:
+            async with door.snapshot() as connection:
+                if await standings.are_right(connection):
+                    return
+            async with door.write() as connection:
+                await standings.put_right(connection)
 
 
 _COUNTED = (

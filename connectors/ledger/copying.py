@@ -19,7 +19,7 @@ from sqlalchemy import Column, Table, Text, delete, func, insert, inspect, selec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from connectors.errors import Stop
-from connectors.ledger.dialect import exclusive, storable
+from connectors.ledger.dialect import storable
 from connectors.ledger.door import Door
 from connectors.ledger.migrations import HEAD
 from connectors.ledger.numbers import give_out_after, given_out
@@ -47,8 +47,7 @@ class Copied:
 async def copy(source: Door, target: Door, prove: Prove, tell: Tell) -> Copied:
     """Make `target` the same ledger as `source`. Stop when it holds anything else, or was not equal in the end; then
     no ledger can be opened there."""
-    async with source.patient() as ours, target.patient() as theirs, ours.write() as reading:
-        await exclusive(reading, "traces")
+    async with source.patient() as ours, target.patient() as theirs, ours.write("catalog", "traces") as reading:
         found = await _claim(theirs)
         progress = _Progress(tell, await _size(reading) * 2)
         if found == _MARK:

@@ -81,8 +81,8 @@ class Covers:
         recent = self._recent.get(who)
         if recent is not None and recent.mark == mark and recent.since <= now <= recent.until:
             return recent.cover
-        found = cover(connection, readers, now)
-        if mark is not None:
+        found, lacks_lapsed = _cover(connection, readers, now)
+        if mark is not None and not lacks_lapsed:
             until = now + _KEPT if first_to_lapse is None else min(now + _KEPT, first_to_lapse)
             self._keep(who, _Recent(mark, now, until, found))
         return found
@@ -101,10 +101,13 @@ def _values(scope: SearchScope | None) -> int:
     return 0 if scope is None else len(scope.ids) + len(scope.containers) + len(scope.excepted)
 
 
-def cover(connection: Connection, readers: Sequence[frozenset[Principal]], now: datetime) -> SearchScope | None:
-    """The scopes that every one of `readers` satisfies; None for none, or no readers."""
+def _cover(
+    connection: Connection, readers: Sequence[frozenset[Principal]], now: datetime
+) -> tuple[SearchScope | None, bool]:
+    """The scopes that every one of `readers` satisfies, None for none or no readers; and whether there would be more
+    if no lease had run out."""
     if not readers:
-        return None
+        return None, False
     asked = {**_held(_fewest(readers)), "now": now}
     lapsed = Counter(connection.execute(_LAPSED, asked).scalars())
     asked["lapsed"] = json.dumps(list(lapsed))
@@ -114,7 +117,7 @@ def cover(connection: Connection, readers: Sequence[frozenset[Principal]], now: 
     ]
     chosen = plan(_without(shares, lapsed))
     singly = _numbers(connection, _SINGLY, asked, chosen.listed)
-    return search_scope(singly, chosen, _numbers(connection, _MISSING, asked, chosen.but))
+    return search_scope(singly, chosen, _numbers(connection, _MISSING, asked, chosen.but)), bool(lapsed)
 
 
 _MARK = select(

@@ -215,7 +215,7 @@ def _on_begin(connection: Connection) -> None:
             connection.exec_driver_sql("BEGIN")
 
 
-async def exclusive(connection: AsyncConnection, lock: Lock, limits: Limits = Limits()) -> None:  # noqa: B008
+async def exclusive(connection: AsyncConnection, lock: Lock, limits: Limits) -> None:
     """Wait until no other writer of this kind is at work; held to the end of the transaction. A writer whose machine
     went away without a word loses its turn when it has said nothing for as long as a statement may take."""
     if connection.dialect.name == "postgresql":

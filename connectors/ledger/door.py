@@ -157,11 +157,12 @@ class Door:
                 yield connection
 
     @asynccontextmanager
-    async def write(self, lock: Lock = "catalog") -> AsyncIterator[AsyncConnection]:
-        """One durable step: all of it or nothing, and no other writer meanwhile."""
+    async def write(self, *locks: Lock) -> AsyncIterator[AsyncConnection]:
+        """One durable step: all of it or nothing, and no other writer of these kinds (the catalog's) meanwhile."""
         with mapped():
             async with self._writer.begin() as connection:
-                await exclusive(connection, lock, self._limits)
+                for lock in locks or ("catalog",):
+                    await exclusive(connection, lock, self._limits)
                 yield connection
 
     @asynccontextmanager

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
 
 from sqlalchemy import delete, select, update
 
 from connectors.ledger.door import Door
+from connectors.ledger.runs import Runs
 from connectors.ledger.tables import chunks, documents, versions
 from connectors.ports import Expected
 from policies.facts import Life
@@ -20,6 +23,14 @@ class SqlHoldings:
 
     def __init__(self, door: Door) -> None:
         self._door = door
+        self._runs = Runs(door)
+
+    @asynccontextmanager
+    async def hold(self, source: str, now: datetime) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+        """No run of the source begins meanwhile. Transient when one is on; what is given raises it when the hold was
+        lost, as by a process that slept."""
+        async with self._runs.run(source, now, told=False) as claim:
+            yield lambda: self._runs.confirm(claim)
 
     async def expected(self, source: str) -> AsyncIterator[Expected]:
         """Every passage that an index ought to hold of a source; documents on their way in are marked."""

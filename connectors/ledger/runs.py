@@ -46,12 +46,18 @@ class Runs:
             raise Transient(f"another run of source {source!r} took over; this one stops")
         return run
 
+    async def confirm(self, run: Run) -> None:
+        """Transient when the claim was lost."""
+        async with self._door.read() as connection:
+            await self.fence(connection, run.source)
+
     @asynccontextmanager
-    async def run(self, source: str, now: datetime) -> AsyncIterator[Run]:
-        """Claim the source for one run. Transient when another run has it."""
+    async def run(self, source: str, now: datetime, *, told: bool = True) -> AsyncIterator[Run]:
+        """Claim the source for one run. Transient when another run has it. One that is not `told` only keeps others
+        away: it is none of the source's runs."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        run = await self._claim(source, now)
+        run = await self._claim(source, now, told)
         self._held[source] = run
 
         def present() -> datetime:
@@ -72,7 +78,7 @@ class Runs:
                 await asyncio.shield(self._release(run, state, present()))
 
     @repeated
-    async def _claim(self, source: str, now: datetime) -> Run:
+    async def _claim(self, source: str, now: datetime, told: bool) -> Run:
         run_id = f"run-{secrets.token_hex(8)}"
         async with self._door.write() as connection:
             claim = (await connection.execute(select(run_claims).where(run_claims.c.source == source))).first()
@@ -83,9 +89,10 @@ class Runs:
                 await _end(connection, claim.run, "failed", now, {"problems": ["its process ended before the run did"]})
             row = {"source": source, "run": run_id, "host": HOST, "pid": os.getpid(), "process": PROCESS}
             await connection.execute(insert(run_claims).values(**row, expires_at=now + LEASE))
-            await connection.execute(
-                insert(runs).values(id=run_id, source=source, started=now, state="running", report="{}")
-            )
+            if told:
+                await connection.execute(
+                    insert(runs).values(id=run_id, source=source, started=now, state="running", report="{}")
+                )
             cursor = (await connection.execute(select(cursors.c.cursor).where(cursors.c.source == source))).scalar()
         return Run(run_id, source, now, cursor)
 

@@ -7,7 +7,7 @@ in, and once more under its rules while it is active.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
 from uuid import uuid4
 
@@ -16,12 +16,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from connectors.ledger.dialect import storable
 from connectors.ledger.door import new_id
-from connectors.ledger.tables import container_rules, containers, documents, scopes
+from connectors.ledger.tables import container_rules, containers, documents, marks, scopes
 from policies.facts import ScopeState
 from policies.names import ContainerId, ScopeId
 
 DEEPEST = 8  # containers of a scope, its source among them; what is deeper stands in the last
 _LONGEST = 1000  # characters of a key
+_COUNTED = "counted"  # the mark that holds the day of the last recount
 
 # The same words in both databases.
 _ADD = text(
@@ -29,7 +30,7 @@ _ADD = text(
     "ON CONFLICT (expression, container) DO UPDATE SET scopes = container_rules.scopes + excluded.scopes"
 )
 _MARK = text(
-    "INSERT INTO marks (name, mark) VALUES ('scopes', :mark) ON CONFLICT (name) DO UPDATE SET mark = excluded.mark"
+    "INSERT INTO marks (name, mark) VALUES (:name, :mark) ON CONFLICT (name) DO UPDATE SET mark = excluded.mark"
 )
 _ABOVE = text(
     "WITH RECURSIVE above (id, parent, depth) AS (SELECT id, parent, 0 FROM containers WHERE id = :container "
@@ -41,10 +42,16 @@ _STAND = (
     "UNION ALL SELECT stand.scope, containers.parent FROM stand JOIN containers ON containers.id = stand.container "
     "WHERE containers.parent IS NOT NULL) "
 )
-_COUNT_RULES = text(
-    "INSERT INTO container_rules (expression, container, scopes) " + _STAND +  # noqa: S608 - our own words
+_RULES = (
     "SELECT scopes.expression, stand.container, count(*) FROM stand JOIN scopes ON scopes.id = stand.scope "
     "WHERE scopes.state = 'active' GROUP BY scopes.expression, stand.container"
+)
+_COUNT_RULES = text("INSERT INTO container_rules (expression, container, scopes) " + _STAND + _RULES)
+_WRONG_RULES = text(
+    _STAND + ", counted AS (" + _RULES + ") "  # noqa: S608 - our own words
+    "SELECT 1 FROM (SELECT * FROM counted EXCEPT SELECT expression, container, scopes FROM container_rules) AS missing "
+    "UNION ALL SELECT 1 FROM "
+    "(SELECT expression, container, scopes FROM container_rules EXCEPT SELECT * FROM counted) AS surplus LIMIT 1"
 )  # fmt: skip
 _COUNT_SCOPES = text(_STAND + "SELECT container, count(*) FROM stand GROUP BY container")  # noqa: S608 - our own words
 
@@ -130,11 +137,41 @@ async def forget_gone(connection: AsyncConnection, before: datetime) -> None:
 
 async def changed(connection: AsyncConnection) -> None:
     """What somebody satisfies may be something else from this transaction on."""
-    await connection.execute(_MARK, {"mark": uuid4().hex})
+    await connection.execute(_MARK, {"name": "scopes", "mark": uuid4().hex})
 
 
 async def _above(connection: AsyncConnection, home: int | None) -> list[int]:
     return list((await connection.execute(_ABOVE, {"container": home})).scalars().all())
+
+
+async def first_today(connection: AsyncConnection, now: datetime) -> bool:
+    """Whether nobody said so before on this day: whoever is told so looks whether the counts are right."""
+    today = now.astimezone(UTC).date().isoformat()
+    if (await connection.execute(select(marks.c.mark).where(marks.c.name == _COUNTED))).scalar() == today:
+        return False
+    await connection.execute(_MARK, {"name": _COUNTED, "mark": today})
+    return True
+
+
+async def are_right(connection: AsyncConnection) -> bool:
+    """Whether every count is what the scopes say, within one state of the database. A process of an older version that
+    ran on beside a newer one, or an owner with a tool, changes scopes behind the counts."""
+    homeless = (await connection.execute(select(scopes.c.id).where(scopes.c.container.is_(None)).limit(1))).first()
+    if homeless is not None or (await connection.execute(_WRONG_RULES)).first() is not None:
+        return False
+    counted = (await connection.execute(_COUNT_SCOPES)).all()
+    kept = await connection.execute(select(containers.c.id, containers.c.scopes).where(containers.c.scopes != 0))
+    return {tuple(row) for row in counted} == {tuple(row) for row in kept.all()}
+
+
+async def put_right(connection: AsyncConnection) -> None:
+    """Count anew; a scope that a process without containers made stands in its source."""
+    homeless = select(scopes.c.id, scopes.c.source).where(scopes.c.container.is_(None))
+    for number, source in (await connection.execute(homeless)).all():
+        home = await settle(connection, source, ())
+        await connection.execute(update(scopes).where(scopes.c.id == number).values(container=home))
+    await connection.run_sync(recount)
+    await changed(connection)
 
 
 def recount(connection: Connection) -> None:

@@ -66,6 +66,9 @@ async def compare(source: str, holdings: Holdings, catalog: Catalog, index: Inde
         drift.held += 1
         if stored.id.document in moving:
             continue
+        if not stored.found:
+            drift.extra.append(stored.id)
+            continue
         expected = wanted.get(stored.id)
         if expected is None or stored.id in seen:
             drift.extra.append(stored.id)

@@ -53,6 +53,7 @@ def test_the_code_keeps_the_law(law: Checker) -> None:
         (no_switch_around_checks, "bot.x", "def ask(text, *, skip_permissions=False): ..."),
         (no_switch_around_checks, "bot.x", "search(text, bypass_gate=True)"),
         (no_switch_around_checks, "bot.x", "class Search:\n    skip_checks: bool = False"),
+        (no_switch_around_checks, "connectors.index.embedded", "Client(skip_init_checks=True)"),
         (verdicts_from_policies, "bot.answering.gate", "x = Allowed(document, version, policy)"),
         (verdicts_from_policies, "bot.answering.gate", "x = Cleared(text, allowed, key)"),
         (no_dangerous_calls, "connectors.x", "eval('1')"),

@@ -57,7 +57,7 @@ async def tenant(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tupl
     double = Cohere()
     folder = tmp_path_factory.mktemp("small")
     words = written(folder / "pages")
-    async with double.open() as url, open_app(settings(folder / "data", url, MODEL_TIMEOUT="4s")) as app:
+    async with double.open() as url, open_app(settings(folder / "data", url, MODEL_TIMEOUT="5s")) as app:
         await add_source(app.keeping, "own", "files", {"path": str(folder / "pages")})
         await sync_named(app.keeping, "own")
         yield app, double, words, folder / "pages"
@@ -141,6 +141,25 @@ async def test_an_asker_is_told_that_it_is_busy_and_nothing_else(
     purpose = {EMBED: "embed", RERANK: "rerank", CHAT: "write"}[path]
     assert end["usage"][f"{purpose}.failed"] == 1
     assert "secret" not in json.dumps(end)
+
+
+@pytest.mark.parametrize("path", [EMBED, RERANK])
+async def test_a_vendor_that_says_nothing_once_is_asked_again(small: Small, path: str) -> None:
+    app, double, _ = small
+    double.next(path, silence())
+    answer = await asked(app, "ana@example.com", "the secret word of topic00?")
+
+    assert answer["outcome"] == "answered"
+    assert len(double.to(path)) == 2
+
+
+async def test_a_writer_that_thinks_for_long_is_not_asked_again(small: Small) -> None:
+    app, double, _ = small
+    double.next(CHAT, silence(3))
+    answer = await asked(app, "ana@example.com", "What is the secret word of topic00?")
+
+    assert answer["outcome"] == "answered"
+    assert len(double.to(CHAT)) == 1
 
 
 @pytest.mark.parametrize(

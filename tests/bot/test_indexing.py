@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
 
+from bot.indexing import check, remake
 from bot.settings import Settings
 from bot.wiring import App, open_app
+from connectors.errors import Transient
+from connectors.index.weaviate_door import Address
 from connectors.records import Entry
 from policies.facts import Trust
 from policies.names import ChunkId, DocumentId, ScopeId
 from tests.bot.test_cli import Run, lines, one, runner, written
+from tests.weaviate import MISSING, fresh_name, settings_of
 
 Change = Callable[[App], Any]
 
@@ -140,6 +145,77 @@ def test_an_earlier_wording_outlives_the_repair_of_a_later_one(tmp_path: Path) -
     assert one(run("index", "check", "corp", "--repair", "--json"))["repaired"]["to_read_again"] == 0
     assert one(run("index", "check", "--json"))["ok"]
     assert "14 days" not in asked("2026-06-01")
+
+
+# ---------------------------------------------------------------- made anew on a server
+
+
+@pytest.fixture
+def served(tmp_path: Path, weaviate: Address) -> tuple[Run, Mapping[str, str]]:
+    """A synced folder whose index is on a server: how to run a command, and the settings."""
+    place, data = tmp_path / "folder", tmp_path / "data"
+    place.mkdir()
+    written(place)
+    settings = {"FOOTNOTE_DATA": str(data), **settings_of(weaviate, fresh_name())}
+    plain = runner(data)
+
+    def run(*arguments: str) -> Result:
+        return plain(*arguments, **{name.removeprefix("FOOTNOTE_"): value for name, value in settings.items()})
+
+    assert run("source", "add", "files", "corp", "--path", str(place)).exit_code == 0
+    assert run("sync").exit_code == 0
+    return run, settings
+
+
+@MISSING
+def test_no_index_moves_while_a_sync_writes(served: tuple[Run, Mapping[str, str]]) -> None:
+    _, settings = served
+
+    async def work() -> None:
+        async with open_app(Settings.read(settings)) as app:
+            index, catalog = app.index, app.indexing.catalog
+            async with catalog.run("corp", app.indexing.clock()):
+                making = asyncio.create_task(remake(app.indexing, ["corp"], lambda _done, _of: None))
+                await asyncio.wait([making], timeout=2)
+                assert not making.done()
+                await index.retire(TRAVEL, frozenset())  # the old one still takes writes
+            done = await making
+            assert done["now"].endswith("_v2")
+            assert await index.check() is None  # and is on the new one from here
+            assert TRAVEL not in {each.id.document async for each in index.stored("corp")}
+            async with catalog.run("corp", app.indexing.clock()):
+                pass  # nothing is held any more
+
+    asyncio.run(work())
+
+
+@MISSING
+def test_the_index_before_knows_what_changed_since_it_was_left(served: tuple[Run, Mapping[str, str]]) -> None:
+    run, settings = served
+    assert run("reindex").exit_code == 0
+    travel = Path(settings["FOOTNOTE_DATA"]).parent / "folder" / "travel.md"
+    travel.write_text("# Travel\n\n## 2.1 Flights\n\nFlights abroad are booked 21 days ahead.\n")
+    assert run("sync").exit_code == 0
+
+    assert one(run("reindex", "--rollback", "--json"))["now"].endswith("_v1")
+
+    asked = run("ask", "How early are flights abroad booked?", "--as", "asha@example.com", "--json")
+    assert "21 days" in one(asked)["text"]
+    assert one(run("index", "check", "--json"))["ok"]
+
+
+def test_a_comparison_is_none_of_the_runs_of_a_source(folder: tuple[Run, Path]) -> None:
+    run, data = folder
+    before = one(run("source", "show", "corp", "--json"))
+    assert one(run("index", "check", "--json"))["ok"]
+    assert one(run("source", "show", "corp", "--json"))["last_run"] == before["last_run"]
+
+    async def meanwhile(app: App) -> None:
+        async with app.indexing.catalog.run("corp", app.indexing.clock()):
+            with pytest.raises(Transient):
+                [each async for each in check(app.indexing, ["corp"], mend=True)]
+
+    changed(data, meanwhile)
 
 
 def test_the_embedded_index_says_how_it_is_made_anew(folder: tuple[Run, Path]) -> None:

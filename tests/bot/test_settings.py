@@ -114,6 +114,14 @@ def test_doors_that_need_more_say_what() -> None:
     assert "FOOTNOTE_WEAVIATE_HTTP" in wrong(INDEX="weaviate")
 
 
+@pytest.mark.parametrize("grpc", ["weaviate.example.com:50051", "10.0.0.1:50051", "localhost.example.com:1", "[::2]:1"])
+def test_passages_leave_this_machine_over_tls_only(grpc: str) -> None:
+    assert "FOOTNOTE_WEAVIATE_GRPC" in wrong(WEAVIATE_HTTP="http://127.0.0.1:8080", WEAVIATE_GRPC=grpc)
+    for http, other in (("https://weaviate.example.com", grpc), ("http://127.0.0.1:8080", "[::1]:50051")):
+        read = {"FOOTNOTE_WEAVIATE_HTTP": http, "FOOTNOTE_WEAVIATE_GRPC": other}
+        assert Settings.read(read).weaviate_grpc == other
+
+
 def test_each_hosted_door_needs_a_key_its_own_or_the_one_for_all() -> None:
     own = {"FOOTNOTE_WRITER": "cohere", "FOOTNOTE_COHERE_CHAT_API_KEY": KEY}
     settings = Settings.read(own)

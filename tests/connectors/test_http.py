@@ -389,13 +389,35 @@ async def test_a_link_elsewhere_leads_to_the_open_internet_or_nowhere(link: str)
             await site.fetch_elsewhere(link)
 
 
-async def test_a_link_to_another_port_of_the_site_s_own_host_is_fetched_without_its_headers() -> None:
+async def test_a_link_elsewhere_at_the_site_s_own_place_is_fetched_without_its_headers() -> None:
     handler, asked = answers(200)
-    async with served({"/x": handler}) as elsewhere, served({}) as url, Site("vendor", url, QUICK) as site:
-        answer = await site.fetch_elsewhere(f"{elsewhere}/x")
+    async with served({"/x": handler}) as url, Site("vendor", url, QUICK) as site:
+        answer = await site.fetch_elsewhere(f"{url}/x")
 
     assert answer.ok
     assert "Authorization" not in asked[0].headers
+
+
+async def test_a_link_to_another_port_of_a_private_host_is_not_fetched() -> None:
+    """What else listens there, an admin did not choose."""
+    handler, asked = answers(200)
+    async with served({"/x": handler}) as elsewhere, served({}) as url, Site("vendor", url, QUICK) as site:
+        for link in (f"{elsewhere}/x", elsewhere.replace("127.0.0.1", "localhost") + "/x"):
+            with pytest.raises(Stop, match="private"):
+                await site.fetch_elsewhere(link)
+
+    assert asked == []
+
+
+async def test_a_name_that_is_private_is_reached_at_its_port_and_that_of_https_only() -> None:
+    limits = Limits(attempts=1, connect=0.5)
+    async with Site("vendor", "https://vendor.internal:1", limits, Names("127.0.0.1")) as site:
+        for port in (1, 443):  # they were tried, and nobody speaks for vendor.internal there
+            with pytest.raises(DoorError) as tried:
+                await site.fetch_elsewhere(f"https://vendor.internal:{port}/x")
+            assert "private" not in str(tried.value)
+        with pytest.raises(Stop, match="private"):
+            await site.fetch_elsewhere("https://vendor.internal:8443/x")
 
 
 async def test_a_file_that_is_fetched_elsewhere_is_not_sent_on() -> None:

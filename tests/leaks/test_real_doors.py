@@ -40,9 +40,9 @@ def allowed(world: World, words: dict[str, str], *people: str) -> set[str]:
     return {w for w, page in words.items() if all((f"own/{page}.md", "v1") in each for each in readable)}
 
 
-async def test_no_forbidden_word_leaves_before_or_after_rights_are_taken(tmp_path: Path) -> None:
+async def test_no_forbidden_word_leaves_before_or_after_rights_are_taken(tmp_path: Path, ledger_url: str) -> None:
     rng = random.Random(1)
-    async with real_doors(tmp_path) as world:
+    async with real_doors(tmp_path, ledger_url) as world:
         words = await people_and_pages(world, rng)
         answered = await watched(world, words, rng)
         for name in rng.sample(sorted(world.pages), 8):

@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import datetime, timedelta
 
 import pytest
+from sqlalchemy import insert, select, update
 
 from connectors.ledger import standings
 from connectors.ledger.open import Ledger, open_ledger
-from connectors.ledger.tables import container_rules, containers
+from connectors.ledger.tables import container_rules, containers, scopes
 from connectors.ports import SourceConfig
 from connectors.records import ScopeRules
 from policies.access import NOBODY, AccessExpr, Unknown
@@ -50,7 +51,7 @@ async def satisfied_by_all(ledger: Ledger, readers: Iterable[frozenset[Principal
     return set.intersection(*each) if each else set()
 
 
-async def counts(ledger: Ledger) -> tuple[object, object]:
+async def counts(ledger: Ledger) -> tuple[list[tuple[int, ...]], list[tuple[int, int]]]:
     async with ledger.door.read() as connection:
         rules_counted = (await connection.execute(container_rules.select())).all()
         counted = (await connection.execute(containers.select())).all()
@@ -97,6 +98,8 @@ class CoverSuite:
                     assert values(cover) <= len(expected)
                     cases += len(stand)
         held = await counts(ledger)
+        async with ledger.door.snapshot() as connection:
+            assert await standings.are_right(connection)
         async with ledger.door.write() as connection:
             await connection.run_sync(standings.recount)
         assert await counts(ledger) == held
@@ -228,7 +231,7 @@ class CoverSuite:
         await ledger.sources.forget("wiki")
         assert meant(await ledger.facts.cover([frozenset([HR])], NOW), stand) == {kept}
         rules_counted, counted = await counts(ledger)
-        assert (len(list(rules_counted)), len(list(counted))) == (3, 3)  # type: ignore[call-overload]
+        assert (len(rules_counted), len(counted)) == (3, 3)
 
     async def test_a_cover_asked_for_again_follows_every_change(self, ledger: Ledger) -> None:
         async def read_by_hr(at: datetime = NOW) -> set[str]:
@@ -252,6 +255,45 @@ class CoverSuite:
         assert await read_by_hr(NOW + 2 * HOUR + timedelta(minutes=2)) == set()
         await ledger.catalog.state_rules(rules("c", Unknown("lost"), state=ScopeState.UNKNOWN))
         assert await read_by_hr() == set()
+
+    async def test_a_lease_that_is_renewed_after_it_ran_out_counts_at_the_next_question(self, ledger: Ledger) -> None:
+        """By a run that began before it ran out, and says so."""
+        scope, _ = await ledger.catalog.state_rules(rules("late", lease=HOUR))
+        other, _ = await ledger.catalog.state_rules(rules("other", lease=2 * HOUR))
+        stand = await standing(ledger, [scope, other])
+        after = NOW + HOUR + timedelta(minutes=1)
+        assert meant(await ledger.facts.cover([frozenset([HR])], after), stand) == {other}
+
+        await ledger.catalog.state_rules(rules("late", verified_at=NOW + timedelta(minutes=59), lease=HOUR))
+
+        found = await ledger.facts.cover([frozenset([HR])], after + timedelta(seconds=1))
+        assert meant(found, stand) == {scope, other}
+
+    async def test_counts_that_an_older_version_left_behind_are_right_again_the_next_day(self, ledger: Ledger) -> None:
+        """It knows of no containers and no counts, and may still run when a newer version has begun."""
+        made = [(await ledger.catalog.state_rules(rules(f"r{number}")))[0] for number in range(4)]
+        by_finance, _ = await ledger.catalog.state_rules(rules("finance", AccessExpr.any_of(FINANCE)))
+        await ledger.catalog.purge(NOW)
+        async with ledger.door.write() as connection:
+            its_rules = select(scopes.c.expression).where(scopes.c.id == by_finance)
+            finance = (await connection.execute(its_rules)).scalar_one()
+            await connection.execute(update(scopes).where(scopes.c.id.in_(made)).values(expression=finance))
+            row = (await connection.execute(select(scopes).where(scopes.c.id == made[0]))).one()._asdict()
+            await connection.execute(insert(scopes).values({**row, "id": 99, "root": "new", "container": None}))
+        for root in ("r0", "r1"):
+            await ledger.catalog.state_rules(rules(root))  # what was never counted is counted off
+        await ledger.catalog.purge(NOW + timedelta(hours=3))
+        async with ledger.door.read() as connection:
+            assert min((await connection.execute(select(container_rules.c.scopes))).scalars()) < 1
+
+        await ledger.catalog.purge(NOW + timedelta(hours=15))
+
+        stand = await standing(ledger, [*made, by_finance, ScopeId(99)])
+        rules_counted, counted = await counts(ledger)
+        assert ([row[2] for row in rules_counted], counted) == ([2, 4], [(stand[by_finance][0], 6)])
+        assert meant(await ledger.facts.cover([frozenset([HR])], NOW), stand) == {*made[:2]}
+        expected = {*made[2:], by_finance, ScopeId(99)}
+        assert meant(await ledger.facts.cover([frozenset([FINANCE])], NOW), stand) == expected
 
     async def test_another_process_s_change_counts_at_the_next_question(self, ledger: Ledger, url: str) -> None:
         if url == "sqlite+aiosqlite://":

@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -24,12 +25,21 @@ from connectors.errors import DoorError, Stop, Transient
 from connectors.index import weaviate_records as records
 from connectors.index import weaviate_schema as schema
 from connectors.index.weaviate import WeaviateIndex
-from connectors.index.weaviate_door import Address, ours
+from connectors.index.weaviate_door import Address, Door, ours
 from connectors.index.weaviate_open import make
 from connectors.index.weaviate_search import Searcher
 from connectors.ports import Index, IndexIdentity
 from policies.names import ChunkId, DocumentId, ScopeId
-from tests.connectors.conformance.index_suite import IDENTITY, IndexSuite, asking, entry, keys, narrowed, opened
+from tests.connectors.conformance.index_suite import (
+    IDENTITY,
+    IndexSuite,
+    asking,
+    entry,
+    keys,
+    narrowed,
+    opened,
+    vector_of,
+)
 from tests.weaviate import MISSING, fresh_name, index_at
 
 pytestmark = MISSING
@@ -93,6 +103,67 @@ async def test_documents_that_differ_in_case_and_white_space_only_are_two(index:
 
 
 # ---------------------------------------------------------------- writing
+
+
+async def test_a_move_that_the_server_does_not_show_ends(index: WeaviateIndex) -> None:
+    await index.put([entry("d", "travel refund")])
+    on, door = await index._shelf.open(), index._door
+    rounds = 0
+
+    class Lagging(Door):  # takes what is written and shows what was
+        async def insert(self, *_: object) -> None:
+            nonlocal rounds
+            rounds += 1
+
+    index._door = Lagging(door._address)
+    try:
+        async with asyncio.timeout(30):
+            with pytest.raises(Transient, match="the next run repeats it"):
+                await index.repoint(DocumentId("files", "d"), ScopeId(9), (), ())
+    finally:
+        await index._door.close()
+        index._door = door
+    assert rounds < 10
+    assert on is await index._shelf.open()
+    await index.repoint(DocumentId("files", "d"), ScopeId(9), (), ())
+    assert keys(await index.search(asking("refund", narrowed([9])))) == ["d"]
+
+
+async def test_a_passage_whose_head_is_lost_is_told_as_not_found(index: WeaviateIndex) -> None:
+    one, other = entry("d", "travel refund"), entry("e", "travel refund")
+    await index.put([one])
+    await index.put([other])
+    on = await index._shelf.open()
+    await index._door.delete(on.heads, [records.head_id(one.chunk.id.document, "v1")])
+
+    held = {each.id: each.found async for each in index.stored("files")}
+
+    assert held == {one.chunk.id: False, other.chunk.id: True}
+    assert keys(await index.search(asking("refund"))) == ["e"]
+
+
+async def test_a_word_is_found_behind_a_page_full_of_equal_vectors(index: WeaviateIndex) -> None:
+    same = vector_of("boiler plate")
+    for number in range(5):
+        await index.put(
+            [entry(f"same{number}", "boiler plate", section=str(n), ordinal=n, vector=same) for n in range(26)]
+        )
+    await index.put([entry("zebra", "zebra crossing")])
+
+    found = await index.search(asking("zebra", vector="boiler plate", limit=50))
+
+    assert len(found) == 50
+    assert await index.check() is None
+
+
+async def test_a_search_does_not_wait_for_a_writer(index: WeaviateIndex) -> None:
+    await index.put([entry("d", "travel refund")])
+    await index._shelf._opening.acquire()  # as a writer holds it while the alias is looked up
+    try:
+        async with asyncio.timeout(10):
+            assert keys(await index.search(asking("refund"))) == ["d"]
+    finally:
+        index._shelf._opening.release()
 
 
 _WRITER = """
@@ -254,6 +325,43 @@ async def test_a_server_that_is_not_there_is_waited_for_no_longer_than_said(weav
             with pytest.raises(Transient):
                 await index.search(asking("x"))
             assert "weaviate" in str(await index.check())
+
+
+async def test_the_time_allowed_is_that_of_a_whole_search(weaviate: Address) -> None:
+    class Slow(Door):
+        async def read(self, work: Any) -> Any:
+            told = await super().read(work)
+            await asyncio.sleep(1.2)
+            return told
+
+    name = fresh_name()
+    async with index_at(weaviate, name, IDENTITY) as index:
+        await index.put([one := entry("d", "travel refund")])
+        hasty = Slow(replace(weaviate, read_seconds=2.0))  # each call alone is in time
+        index._door, before = hasty, index._door
+        index._searcher = replace(index._searcher, door=hasty)
+        try:
+            for work in (
+                index.search(asking("refund")),
+                index.fetch([one.chunk.id], narrowed()),
+                index.section(one.chunk.id.document, "v1", one.chunk.parent, narrowed()),
+            ):
+                with pytest.raises(Transient, match="within 2 s"):
+                    await work
+        finally:
+            await hasty.close()
+            index._door = before
+
+
+async def test_who_asks_a_silent_server_at_once_waits_once() -> None:
+    # They take connections and never say a word.
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        http, grpc = (f"127.0.0.1:{each.getsockname()[1]}" for each in (one, other))
+        async with index_at(Address(f"http://{http}", grpc, "key", 1.0, 1.0), fresh_name(), IDENTITY) as index:
+            async with asyncio.timeout(6):
+                asked = (index.search(asking("x")) for _ in range(20))
+                told = await asyncio.gather(*asked, return_exceptions=True)
+            assert {type(each) for each in told} == {Transient}
 
 
 async def test_a_wrong_key_is_told_to_be_changed(weaviate: Address) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, insert, select, text, update
 
 from connectors.chat import MostWaiting
 from connectors.errors import Stop, Transient
@@ -277,6 +278,36 @@ async def test_nobody_writes_to_the_source_meanwhile(move: Move) -> None:
     await there.close()
 
     assert tried
+
+
+async def test_comparing_may_take_hours_while_postgresql_waits(empty_postgres_url: str, tmp_path: Path) -> None:
+    """PostgreSQL ends a transaction that said nothing for longer than it was told."""
+    move = Move(empty_postgres_url, f"sqlite+aiosqlite:///{tmp_path / 'ledger.sqlite'}", tmp_path)
+    await move.fill()
+    theirs = Owner(move.here)
+    told: list[str] = []
+
+    async def prove(door: Door) -> ChainVerdict:
+        if not told:
+            told.append("asked")
+            await asyncio.sleep(1)  # longer than a step may otherwise take
+            held = theirs.run(
+                "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted "
+                "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+            )
+            assert held[0][0] == 2  # nobody writes to the catalog, and nobody to the traces
+        return await move.traces(door).verify()
+
+    hasty = Limits(statement=timedelta(milliseconds=500))
+    here, there = Door(engine(move.here, hasty), hasty), Door(engine(move.there))
+    async with here.patient() as patient, patient.write("catalog", "traces") as reading:
+        for bound in ("idle_in_transaction_session_timeout", "statement_timeout", "lock_timeout"):
+            assert (await reading.execute(text(f"SHOW {bound}"))).scalar() == "6h"
+    copied = await copy(here, there, prove, lambda *_: None)
+    await here.close()
+    await there.close()
+
+    assert copied.chain.status == "ok"
 
 
 async def test_a_schema_s_state_is_the_newest_after_a_copy(move: Move) -> None:

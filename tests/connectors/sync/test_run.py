@@ -569,9 +569,11 @@ async def test_after_any_history_people_are_answered_from_what_they_may_read_and
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-async def test_after_any_history_the_same_holds_with_the_real_ledger_and_index(tmp_path: Path, seed: int) -> None:
+async def test_after_any_history_the_same_holds_with_the_real_ledger_and_index(
+    tmp_path: Path, ledger_url: str, seed: int
+) -> None:
     async with (
-        open_ledger(f"sqlite+aiosqlite:///{tmp_path}/ledger.db") as ledger,
+        open_ledger(ledger_url) as ledger,
         EmbeddedIndex(tmp_path / "index.db", IndexIdentity("hashing/1", 64, "1")) as index,
     ):
         tree = Tree(tmp_path / "docs", catalog=ledger.catalog, facts=ledger.facts, index=index)
