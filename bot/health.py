@@ -42,7 +42,7 @@ async def checks(app: App) -> AsyncIterator[dict[str, Any]]:
         yield line
     yield await _people(app)
     yield await _audit(app)
-    yield _slack(app)
+    yield await slack(app)
 
 
 async def ready(app: App) -> AsyncIterator[str]:
@@ -143,9 +143,17 @@ async def _audit(app: App) -> dict[str, Any]:
     return _line("audit record", problem, "keep it as it is and find out who could write to it")
 
 
-def _slack(app: App) -> dict[str, Any]:
+async def slack(app: App) -> dict[str, Any]:
+    """Whether Slack takes the token, and what the app lacks."""
     settings = app.settings
-    if settings.slack_bot_token is None or settings.slack_signing_secret or settings.slack_app_token:
+    if app.open_chat is None:
         return _line("slack")
-    fix = "set FOOTNOTE_SLACK_SIGNING_SECRET (HTTP) or FOOTNOTE_SLACK_APP_TOKEN (Socket Mode)"
-    return _line("slack", "there is a bot token and no way for requests to come in", fix)
+    if settings.slack_signing_secret is None:
+        return _line("slack", "there is a bot token and no signing secret", "set FOOTNOTE_SLACK_SIGNING_SECRET")
+    try:
+        async with app.open_chat() as chat:
+            us = await chat.workspace()
+    except DoorError as error:
+        return _line("slack", str(error), "check FOOTNOTE_SLACK_BOT_TOKEN and FOOTNOTE_SLACK_API_URL (docs/slack.md)")
+    lacking = f"the app lacks {', '.join(sorted(us.lacking))}" if us.lacking else None
+    return _line("slack", lacking, "install it again from manifest.yaml", f"workspace {us.team}")

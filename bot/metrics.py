@@ -38,6 +38,12 @@ class Metrics:
         self._cost = Counter(
             "footnote_model_cost", "What they cost by the price list.", ["purpose", "model"], registry=registry
         )
+        self.slack_requests = Counter(
+            "footnote_slack_requests",
+            "Requests at Slack's address by what became of them.",
+            ["result"],
+            registry=registry,
+        )
         for outcome in ("answered", "abstained", "unlinked", "refused", "busy"):
             self.asks.labels(outcome)  # there from the first scrape, at 0
 

@@ -21,6 +21,8 @@ from bot.indexing import check
 from bot.keeping import overview, sync_named
 from bot.metrics import Metrics
 from bot.settings import Settings
+from bot.slack.edge import Edge
+from bot.slack.serving import in_slack
 from connectors.errors import DoorError, Stop
 
 if TYPE_CHECKING:
@@ -54,11 +56,10 @@ async def serving(app: App, metrics: Metrics, log: Any) -> AsyncIterator[tuple[i
     """Both listeners and the schedule; gives the two ports that were bound."""
     settings = app.settings
     async with AsyncExitStack() as stack:
-        port = await _listen(stack, front(app), settings.host, settings.port)
+        edge = await stack.enter_async_context(in_slack(app, metrics, log))
+        port = await _listen(stack, front(edge), settings.host, settings.port)
         metrics_port = await _listen(stack, inner(app, metrics), settings.host, settings.metrics_port)
         log.info("listening", port=port, metrics_port=metrics_port, mode=settings.mode)
-        if settings.slack_bot_token is None:
-            log.warning("not in slack: set FOOTNOTE_SLACK_BOT_TOKEN and FOOTNOTE_SLACK_SIGNING_SECRET to answer there")
         if not calibration(settings.embedder, settings.reranker).fitted:
             log.warning("thresholds are not fitted to these models: run footnote eval and read docs/models.md")
         schedule = asyncio.create_task(_keep(app, metrics, log))
@@ -83,9 +84,12 @@ async def _listen(stack: AsyncExitStack, application: web.Application, host: str
     return bound
 
 
-def front(app: App) -> web.Application:
+def front(edge: Edge | None) -> web.Application:
     """What people's browsers and Slack reach; nothing is served that is not listed."""
-    return web.Application(client_max_size=_LARGEST, middlewares=[_nothing_extra])
+    application = web.Application(client_max_size=_LARGEST, middlewares=[_nothing_extra])
+    if edge is not None:
+        application.add_routes([web.post("/slack/events", edge.events)])
+    return application
 
 
 def inner(app: App, metrics: Metrics) -> web.Application:

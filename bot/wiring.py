@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bot.keeping import Json, Keeping, Tell
     from bot.looking import Looking
     from bot.metrics import Metrics
+    from connectors.chat import Chat, Inbox
     from connectors.http import Limits as HttpLimits
     from connectors.http import Site
     from connectors.index.weaviate_door import Address
@@ -88,6 +89,8 @@ class App:
     indexing: Indexing
     hosted: Mapping[str, Callable[[], Awaitable[None]]]  # doors to hosted models, by name; each asked whether it works
     about_ledger: Callable[[], Awaitable[str]]  # which database it is, and its schema
+    inbox: Inbox  # what was asked in a chat and waits for its answer
+    open_chat: Callable[[], AbstractAsyncContextManager[Chat]] | None  # Slack, where a token is set
 
 
 @asynccontextmanager
@@ -117,6 +120,7 @@ async def _open(
     from connectors.injection import Detectors
     from connectors.ledger.about import about
     from connectors.ledger.holdings import SqlHoldings
+    from connectors.ledger.inbox import SqlInbox
     from connectors.ledger.lookup import SqlDocuments, SqlOwners
     from connectors.ledger.open import open_ledger
     from connectors.ledger.traces import SqlTraces
@@ -167,7 +171,22 @@ async def _open(
         looking=Looking(documents, ledger.catalog, ledger.facts, directory, ledger.people, policy),
         hosted=models.hosted,
         about_ledger=lambda: about(ledger.door),
+        inbox=SqlInbox(ledger.door, vault),
+        open_chat=_chat(settings),
     )
+
+
+def _chat(settings: Settings) -> Callable[[], AbstractAsyncContextManager[Chat]] | None:
+    token, address = settings.slack_bot_token, settings.slack_api_url
+    if token is None or address is None:
+        return None
+
+    def opened() -> AbstractAsyncContextManager[Chat]:
+        from connectors.slack import SlackWeb
+
+        return SlackWeb(address, token.reveal())
+
+    return opened
 
 
 def _own(folder: Path) -> None:

@@ -222,8 +222,9 @@ class Directory(Protocol):
         """The person as of now, or None when the directory does not know him."""
         ...
 
-    async def members(self, place: str, now: datetime) -> Sequence[Subject] | None:
-        """Everybody who would see a message in a place such as `private:C1`; None when that is not known exactly."""
+    async def members(self, place: str, now: datetime) -> Sequence[Subject | None] | None:
+        """Everybody who would see a message in a place such as `private:C1`; None among them is somebody who is not
+        known, and None for all when it is not known exactly who they are."""
         ...
 
 

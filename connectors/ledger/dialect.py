@@ -42,10 +42,15 @@ from sqlalchemy.sql.functions import GenericFunction
 from connectors.errors import Stop
 from connectors.ledger.address import Limits, address, connecting
 
-Lock = Literal["catalog", "traces", "schema"]
+Lock = Literal["catalog", "traces", "schema", "inbox"]
 """What a writer keeps others from; on SQLite every writer keeps every other one waiting."""
 
-_LOCKS: dict[Lock, int] = {"catalog": 0x0F00_7E01, "traces": 0x0F00_7E02, "schema": 0x0F00_7E03}
+_LOCKS: dict[Lock, int] = {
+    "catalog": 0x0F00_7E01,
+    "traces": 0x0F00_7E02,
+    "schema": 0x0F00_7E03,
+    "inbox": 0x0F00_7E04,
+}
 _TURN = text(
     "SELECT set_config('lock_timeout', :wait, true), set_config('statement_timeout', :statement, true), "
     "set_config('idle_in_transaction_session_timeout', :idle, true), "

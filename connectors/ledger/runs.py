@@ -7,11 +7,9 @@ import asyncio
 import json
 import os
 import secrets
-import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import delete, insert, select, update
@@ -19,25 +17,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from connectors.errors import DoorError, Transient
 from connectors.ledger.door import Door, repeated
+from connectors.ledger.processes import HOST, PROCESS, gone
 from connectors.ledger.tables import cursors, run_claims, runs
 from connectors.ports import Run
 
 LEASE = timedelta(minutes=2)
 _BEAT = 30.0  # seconds between renewals: three may fail before the claim runs out
-_PROCESS = secrets.token_hex(8)
-
-
-def _host() -> str:
-    """This machine since it was started, and this container of it: where a process number means one process."""
-    parts = [socket.gethostname()]
-    with suppress(OSError):
-        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
-    with suppress(OSError):
-        parts.append(os.readlink("/proc/self/ns/pid"))  # noqa: PTH115  # not a path
-    return "/".join(parts)
-
-
-_HOST = _host()
 
 
 class Runs:
@@ -98,11 +83,11 @@ class Runs:
         async with self._door.write() as connection:
             claim = (await connection.execute(select(run_claims).where(run_claims.c.source == source))).first()
             if claim is not None:
-                if claim.expires_at > now and not _gone(claim.host, claim.pid, claim.process):
+                if claim.expires_at > now and not gone(claim.host, claim.pid, claim.process):
                     raise Transient(f"source {source!r} is being synced by another run", retry_after=10.0)
                 await connection.execute(delete(run_claims).where(run_claims.c.source == source))
                 await _end(connection, claim.run, "failed", now, {"problems": ["its process ended before the run did"]})
-            row = {"source": source, "run": run_id, "host": _HOST, "pid": os.getpid(), "process": _PROCESS}
+            row = {"source": source, "run": run_id, "host": HOST, "pid": os.getpid(), "process": PROCESS}
             await connection.execute(insert(run_claims).values(**row, expires_at=now + LEASE))
             if told:
                 await connection.execute(
@@ -158,18 +143,3 @@ async def _end(
     else:
         change["report"] = json.dumps(dict(report), default=str, ensure_ascii=False)
     await connection.execute(target.values(**change))
-
-
-def _gone(host: str, pid: int, process: str) -> bool:
-    """Whether the claim's process has certainly ended; unknown means no."""
-    if host != _HOST:
-        return False
-    if pid == os.getpid():
-        return process != _PROCESS
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False

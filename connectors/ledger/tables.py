@@ -380,6 +380,37 @@ class IdentityRow(Row, table=True):
     at: datetime = _utc()
 
 
+# ---------------------------------------------------------------- what waits for an answer
+
+
+class LetterRow(Row, table=True):
+    """What somebody asked and was acknowledged; its body is sealed, and forgotten once it was answered."""
+
+    __tablename__ = "letters"
+    __table_args__ = (Index("ix_letters_state_due_at", "state", "due_at"), {"sqlite_autoincrement": True})
+    number: int | None = _id()
+    name: str = _text(unique=True)  # at random; its body opens under it alone
+    workspace: str = _text()  # keyed pseudonyms, both
+    person: str = _text()
+    body: str = _text()
+    state: str = _text()  # waiting | taken | closed
+    received_at: datetime = _utc(index=True)
+    due_at: datetime = _utc()
+    times: int  # it was taken
+    host: str | None = _text(default=None)  # who has it
+    pid: int | None = None
+    process: str | None = _text(default=None)
+    lease_until: datetime | None = _utc(default=None)
+
+
+class LetterKeyRow(Row, table=True):
+    """What a second delivery of the same letter is known by."""
+
+    __tablename__ = "letter_keys"
+    key: str = _text(primary_key=True)
+    letter: int = Field(sa_type=Number, foreign_key="letters.number", ondelete="CASCADE", index=True)
+
+
 # ---------------------------------------------------------------- the audit record
 
 
@@ -431,4 +462,6 @@ group_includes = _table("group_includes")
 places = _table("places")
 place_members = _table("place_members")
 identities = _table("identities")
+letters = _table("letters")
+letter_keys = _table("letter_keys")
 traces = _table("traces")

@@ -87,6 +87,7 @@ ADAPTERS = (
     "connectors.injection",
     "connectors.vault",
     "connectors.trace_signer",
+    "connectors.slack",
     "connectors.sync.parse",
 )
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from connectors.slack import METHODS, SCOPES
+from tests.doubles.slack import SCOPES as DOUBLE
 
 ROOT = Path(__file__).parents[2]
 
@@ -86,6 +91,24 @@ def test_every_event_has_its_scope_and_no_scope_is_too_much(manifest: dict[str, 
         assert SCOPE_OF_EVENT[event] in scopes | {None}
     assert "user" not in manifest["oauth_config"]["scopes"]
     assert not scopes & TOO_MUCH
+
+
+def test_the_scopes_are_those_of_what_we_ask_and_no_others(manifest: dict[str, Any]) -> None:
+    scopes = set(manifest["oauth_config"]["scopes"]["bot"])
+
+    assert scopes == SCOPES | {"assistant:write"}  # Slack gives that with agent_view
+    assert set(chain.from_iterable(METHODS.values())) <= SCOPES
+
+
+def test_no_method_is_asked_but_those_whose_scopes_are_told() -> None:
+    source = (ROOT / "connectors" / "slack.py").read_text(encoding="utf-8")
+    asked = set(re.findall(r'_(?:call|read)\(\s*"([a-zA-Z.]+)"', source))
+
+    assert asked == set(METHODS)
+
+
+def test_every_scope_of_the_double_is_one_of_the_manifest(manifest: dict[str, Any]) -> None:
+    assert sorted(manifest["oauth_config"]["scopes"]["bot"]) == sorted(DOUBLE)
 
 
 def test_every_address_is_https_and_leads_to_the_one_place(manifest: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, insert, select, text, update
 
+from connectors.chat import MostWaiting
 from connectors.errors import Stop, Transient
 from connectors.identity.directory import read_directory
 from connectors.ledger import copying
@@ -17,6 +18,7 @@ from connectors.ledger.address import Limits
 from connectors.ledger.copying import Copied, copy
 from connectors.ledger.dialect import engine
 from connectors.ledger.door import Door
+from connectors.ledger.inbox import SqlInbox
 from connectors.ledger.migrations import HEAD
 from connectors.ledger.open import open_ledger
 from connectors.ledger.tables import METADATA, documents, scopes
@@ -69,6 +71,8 @@ class Move:
             await ledger.catalog.hide_subtree("wiki", "team", "rights changed", NOW + timedelta(microseconds=1))
             await ledger.catalog.entomb(DocumentId("wiki", "ä0.md"), "deleted", NOW)
             await self.ask(ledger.door)
+            inbox = SqlInbox(ledger.door, Vault([KEY]))
+            await inbox.receive(["event:1", "ts:1"], "T1", "U1", {"text": "?"}, MostWaiting(9, 9), NOW)
 
     async def ask(self, door: Door) -> None:
         for _ in range(3):

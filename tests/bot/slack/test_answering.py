@@ -1,0 +1,394 @@
+"""Questions asked in Slack, and who sees what of the answers. Everything but Slack and the pages' owner is real."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.answering.outcome import ABSTAINED, BUSY, UNLINKED
+from bot.slack import sentences
+from tests.doubles.slack import OUR_USER, Said
+from tests.doubles.slack_house import House, house
+from tests.world import World
+
+TRAVEL = "Which airfare needs approval?"
+PAY = "What is the bonus of directors?"
+ASHA, BEN, MARTA, GUS = "U0ASHA", "U0BEN", "U0MARTA", "U0GUS"
+
+
+@pytest.fixture
+async def at(tmp_path: Path) -> AsyncIterator[House]:
+    async with house(tmp_path) as opened:
+        yield opened
+        assert opened.slack.refused == []
+
+
+def plain(text: str) -> str:
+    return text.replace("`", "")
+
+
+def only(said: list[Said]) -> Said:
+    [one] = said
+    return one
+
+
+async def test_a_direct_message_is_answered_in_its_thread_with_a_citation(at: House) -> None:
+    delivery = at.slack.message(ASHA, PAY)
+    await at.ask(delivery)
+
+    answer = only(at.slack.said)
+    assert answer.thread == delivery["event"]["ts"]
+    assert "The bonus of directors is seven months. [1]<https://wiki.example.com/pay>" in answer.words
+    assert "Pay rules<https://wiki.example.com/pay>" in answer.words
+    assert at.slack.statuses[0] == (answer.channel, answer.thread, sentences.WORKING)
+
+
+async def test_a_message_in_a_thread_is_answered_there(at: House) -> None:
+    await at.ask(at.slack.message(ASHA, TRAVEL, thread="1700000000.000001"))
+
+    assert only(at.slack.said).thread == "1700000000.000001"
+
+
+async def test_a_mention_is_answered_for_everyone_who_may_read_it(at: House) -> None:
+    at.slack.channel("C1", ASHA, MARTA)
+    delivery = at.slack.mention(ASHA, "C1", TRAVEL)
+    await at.ask(delivery)
+
+    answer = only(at.slack.said)
+    assert (answer.to, answer.thread) == (None, delivery["event"]["ts"])
+    assert "Airfare above 500" in at.slack.seen_by(MARTA)[0]
+
+
+async def test_in_a_public_channel_nobody_else_sees_what_not_every_employee_may_read(at: House) -> None:
+    at.slack.channel("C1", ASHA, BEN)  # both may read it; but anybody can join
+    await at.ask(at.slack.mention(ASHA, "C1", PAY))
+
+    answer = only(at.slack.said)
+    assert (answer.to, answer.thread) == (ASHA, None)
+    assert "seven months" in answer.words
+    assert at.slack.seen_by(BEN) == at.slack.seen_by(MARTA) == []
+    assert at.slack.statuses[-1][2] == ""
+
+
+async def test_in_a_private_channel_every_member_must_be_allowed(at: House) -> None:
+    at.slack.channel("G1", ASHA, BEN, is_private=True)
+    at.slack.channel("G2", ASHA, BEN, MARTA, is_private=True)
+    await at.ask(at.slack.mention(ASHA, "G1", PAY))
+    await at.ask(at.slack.mention(ASHA, "G2", PAY))
+
+    assert [(each.channel, each.to) for each in at.slack.said] == [("G1", None), ("G2", ASHA)]
+    assert at.slack.seen_by(MARTA) == []
+
+
+async def test_a_member_who_joins_between_question_and_answer_counts(at: House) -> None:
+    at.slack.channel("G1", ASHA, BEN, is_private=True)
+
+    def join(method: str, _arguments: Any) -> None:
+        if method == "assistant.threads.setStatus":
+            return
+        if method == "conversations.members" and len(at.slack.to("conversations.members")) == 3:
+            at.slack.inside["G1"].append(MARTA)
+
+    at.slack.on_call = join
+    await at.ask(at.slack.mention(ASHA, "G1", PAY))
+
+    assert at.slack.seen_by(MARTA) == []
+    assert all(each.to == ASHA for each in at.slack.said)
+
+
+async def test_a_channel_that_becomes_external_is_not_posted_to(at: House) -> None:
+    at.slack.channel("C1", ASHA, MARTA)
+
+    def share(method: str, _arguments: Any) -> None:
+        if len(at.slack.to("conversations.info")) == 2:
+            at.slack.channels["C1"]["is_ext_shared"] = True
+
+    at.slack.on_call = share
+    await at.ask(at.slack.mention(ASHA, "C1", TRAVEL))
+
+    assert only(at.slack.said).to == ASHA
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {"is_ext_shared": True},
+        {"is_pending_ext_shared": True},
+        {"pending_shared": ["T0OTHER"]},
+        {"is_org_shared": True},
+        {"is_shared": True},
+        {"is_private": None},
+        {"is_ext_shared": None},
+    ],
+)
+async def test_where_others_may_listen_or_nobody_knows_the_asker_alone_is_told(
+    at: House, flags: dict[str, Any]
+) -> None:
+    at.slack.channel("C1", ASHA, MARTA, **flags)
+    await at.ask(at.slack.mention(ASHA, "C1", TRAVEL))
+
+    answer = only(at.slack.said)
+    assert answer.to == ASHA
+    assert "Airfare above 500" in answer.words
+
+
+async def test_a_delivery_from_an_external_channel_is_enough(at: House) -> None:
+    at.slack.channel("C1", ASHA, MARTA)
+    await at.ask({**at.slack.mention(ASHA, "C1", TRAVEL), "is_ext_shared_channel": True})
+
+    assert only(at.slack.said).to == ASHA
+
+
+@pytest.mark.parametrize("member", ["guest", "unlinked", "stranger", "disabled in slack", "disabled here", "not told"])
+async def test_a_member_who_may_not_be_counted_on_narrows(at: House, member: str) -> None:
+    match member:
+        case "guest":
+            other = GUS
+        case "unlinked":
+            other = at.slack.user("U0NOBODY")
+        case "stranger":
+            other = at.slack.user("U0EVE", is_stranger=True, team_id="T0OTHER")
+        case "disabled in slack":
+            other = at.slack.user(MARTA, deleted=True)
+        case "disabled here":
+            other = MARTA
+            at.world.disable("marta")
+        case _:
+            other = "U0GONE"
+    await at.seat()
+    at.slack.channel("C1", ASHA, other)
+    at.slack.channel("G1", ASHA, other, is_private=True)
+    await at.ask(at.slack.mention(ASHA, "C1", TRAVEL))
+    await at.ask(at.slack.mention(ASHA, "G1", TRAVEL))
+
+    assert [each.to for each in at.slack.said] == [ASHA, ASHA]
+
+
+async def test_a_full_member_whom_the_directory_calls_one_and_slack_a_guest_is_a_guest(at: House) -> None:
+    at.world.page("rules", "Guests wear a badge.", ["usr:marta@example.com", "grp:finance"])
+    await at.world.sync()
+    await at.seat()
+    at.slack.user(MARTA, is_ultra_restricted=True)
+    at.slack.channel("C1", ASHA, MARTA)
+    await at.ask(at.slack.mention(ASHA, "C1", TRAVEL))
+
+    assert only(at.slack.said).to is None  # she reads it by her own rights, as a guest who is listed
+
+
+async def test_apps_of_our_workspace_are_no_readers(at: House) -> None:
+    at.slack.channel("C1", ASHA, MARTA, at.slack.user("U0OTHERBOT", is_bot=True))
+    await at.ask(at.slack.mention(ASHA, "C1", TRAVEL))
+
+    assert only(at.slack.said).to is None
+
+
+async def test_a_place_with_more_members_than_are_asked_for_is_answered_to_the_asker(at: House) -> None:
+    at.slack.page = 50
+    at.slack.channel("C1", ASHA, *(at.slack.user(f"U{number:05d}") for number in range(250)))
+    await at.ask(at.slack.mention(ASHA, "C1", TRAVEL))
+
+    assert only(at.slack.said).to == ASHA
+    assert len(at.slack.to("users.info")) <= 4
+
+
+@pytest.mark.parametrize("method", ["conversations.info", "conversations.members", "users.info"])
+async def test_what_slack_does_not_tell_only_narrows(at: House, method: str) -> None:
+    at.slack.channel("C1", ASHA, MARTA)
+    at.slack.on_call = lambda asked, arguments: (
+        at.slack.next(method, 500) if asked == method and arguments.get("user") != ASHA else None
+    )
+    await at.ask(at.slack.mention(ASHA, "C1", TRAVEL))
+
+    assert only(at.slack.said).to == ASHA
+
+
+async def test_a_missing_scope_only_narrows(at: House) -> None:
+    at.slack.scopes.discard("channels:read")
+    at.slack.channel("C1", ASHA, MARTA)
+    await at.ask(at.slack.mention(ASHA, "C1", TRAVEL))
+
+    assert only(at.slack.said).to == ASHA
+
+
+@pytest.mark.parametrize("place", ["direct", "public", "command"])
+async def test_somebody_unknown_is_told_so_alone(at: House, place: str) -> None:
+    at.slack.user("U0NEW")
+    at.slack.channel("C1", "U0NEW", ASHA)
+    match place:
+        case "direct":
+            await at.ask(at.slack.message("U0NEW", TRAVEL))
+        case "public":
+            await at.ask(at.slack.mention("U0NEW", "C1", TRAVEL))
+        case _:
+            await at.send.form(at.slack.command("U0NEW", TRAVEL))
+            await at.settled()
+
+    assert at.slack.seen_by("U0NEW")[-1] == plain(UNLINKED)
+    assert at.slack.seen_by(ASHA) == []
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [{"is_stranger": True}, {"team_id": "T0OTHER"}, {"deleted": True}, {"is_bot": True}, {"team_id": "E0GRID"}],
+)
+async def test_an_account_that_is_not_of_our_people_is_nobody(at: House, flags: dict[str, Any]) -> None:
+    at.slack.user(ASHA, **flags)
+    at.slack.channel("C1", ASHA)
+    await at.ask(at.slack.mention(ASHA, "C1", TRAVEL))
+
+    assert only(at.slack.said).words == plain(UNLINKED)
+
+
+async def test_a_speaker_of_another_team_is_nobody(at: House) -> None:
+    at.slack.channel("C1", ASHA)
+    await at.ask(at.slack.mention(ASHA, "C1", TRAVEL, user_team="T0OTHER"))
+
+    assert only(at.slack.said).words == plain(UNLINKED)
+
+
+async def test_a_share_that_ends_between_question_and_answer_counts(tmp_path: Path) -> None:
+    class Revoking:
+        def __init__(self, world: World, writer: Any) -> None:
+            self.world, self.writer = world, writer
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.writer, name)
+
+        async def write(self, *args: Any) -> Any:
+            self.world.revoke("pay", "grp:finance")
+            await self.world.sync(pass_by=False)
+            return await self.writer.write(*args)
+
+    async with house(tmp_path, writer=Revoking) as at:
+        await at.ask(at.slack.message(ASHA, PAY))
+
+        assert only(at.slack.said).words == ABSTAINED
+
+
+async def test_an_account_unlinked_between_question_and_answer_counts(at: House) -> None:
+    async def unlink(method: str, _arguments: Any) -> None:
+        if len(at.slack.to("users.info")) == 2:
+            at.unlinked.add("asha")
+            await at.seat()
+
+    at.slack.on_call = unlink
+    await at.ask(at.slack.message(ASHA, PAY))
+
+    assert only(at.slack.said).words == ABSTAINED
+
+
+async def test_absent_and_hidden_read_alike(at: House) -> None:
+    at.slack.channel("C1", MARTA, ASHA)
+    for text in (PAY, "What is the colour of the moon?"):
+        await at.ask(at.slack.mention(MARTA, "C1", text))
+
+    first, second = at.slack.said
+    assert first.words == second.words == ABSTAINED
+    assert first.to == second.to == MARTA
+
+
+async def test_a_mention_where_we_are_no_member_is_answered_directly(at: House) -> None:
+    at.slack.channel("C1", ASHA)
+    at.slack.inside["C1"].remove(OUR_USER)
+    await at.ask(at.slack.mention(ASHA, "C1", PAY))
+
+    assert only(at.slack.said).channel == at.slack.direct(ASHA)
+
+
+@pytest.mark.parametrize("text", [TRAVEL, f"ask {TRAVEL}", "ask what is a payload limit for airfare approval"])
+async def test_a_command_is_answered_to_the_asker_alone(at: House, text: str) -> None:
+    status, body = await at.send.form(at.slack.command(ASHA, text, channel=at.slack.channel("C1", ASHA, MARTA)))
+    await at.settled()
+
+    assert status == 200
+    assert '"ephemeral"' in body
+    assert len(at.slack.answers[ASHA]) == 1
+    assert at.slack.said == []
+    assert at.slack.seen_by(MARTA) == []
+    if "payload" not in text:
+        assert "Airfare above 500" in at.slack.seen_by(ASHA)[0]
+
+
+async def test_a_command_whose_address_is_used_up_or_not_slacks_is_answered_directly(at: House) -> None:
+    for address in ("https://evil.example/hook", "http://127.0.0.1:1/x", f"{at.slack.url}/commands/unknown"):
+        await at.send.form(at.slack.command(ASHA, TRAVEL, response_url=address))
+        await at.settled()
+
+    assert [each.channel for each in at.slack.said] == [at.slack.direct(ASHA)] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", sentences.HELP),
+        ("help", sentences.HELP),
+        ("HELP", sentences.HELP),
+        ("ask", sentences.HELP),
+        ("privacy", sentences.PRIVACY),
+        ("sources", sentences.NOT_YET),
+        ("link", sentences.LINKED_BY_ADMIN.format(account="slack:T0NORTHWIND:U0ASHA")),
+        ("unlink", sentences.UNLINKED_BY_ADMIN.format(account="slack:T0NORTHWIND:U0ASHA")),
+    ],
+)
+async def test_a_command_that_is_no_question_is_answered_at_once(at: House, text: str, expected: str) -> None:
+    import json
+
+    from tests.doubles.slack import problems_of, shown
+
+    _, body = await at.send.form(at.slack.command(ASHA, text))
+
+    assert shown(json.loads(body)) == plain(expected)
+    assert problems_of(json.loads(body)) == []
+    assert await at.open_letters() == 0
+
+
+@pytest.mark.parametrize(("text", "expected"), [("", sentences.NO_WORDS), ("Help!", sentences.HELP)])
+async def test_a_message_that_is_no_question_gets_a_sentence(at: House, text: str, expected: str) -> None:
+    await at.ask(at.slack.message(ASHA, text, subtype="file_share"))
+
+    assert only(at.slack.said).words == plain(expected)
+
+
+async def test_a_failing_status_harms_nothing(at: House) -> None:
+    at.slack.next("assistant.threads.setStatus", 200, 200, body={"ok": False, "error": "unknown_method"})
+    await at.ask(at.slack.message(ASHA, TRAVEL))
+
+    assert "Airfare above 500" in only(at.slack.said).words
+
+
+async def test_slack_that_asks_to_wait_is_waited_for(at: House) -> None:
+    at.slack.next("chat.postMessage", 429, retry_after=1)
+    await at.ask(at.slack.message(ASHA, TRAVEL))
+
+    assert len(at.slack.said) == 1
+    assert len(at.slack.to("chat.postMessage")) == 2
+
+
+async def test_an_error_of_ours_is_told_as_a_sentence(tmp_path: Path) -> None:
+    class Broken:
+        def __init__(self, _world: World, index: Any) -> None:
+            self.index = index
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.index, name)
+
+        async def search(self, _search: Any) -> Any:
+            raise RuntimeError("the index at 10.0.0.7 says: SECRET")
+
+    async with house(tmp_path, index=Broken) as at:
+        await at.ask(at.slack.message(ASHA, TRAVEL))
+
+        assert only(at.slack.said).words == BUSY
+        assert "SECRET" not in at.slack.everything() + str(at.log)
+
+
+async def test_no_text_of_a_question_or_an_answer_is_logged(at: House) -> None:
+    await at.ask(at.slack.message(ASHA, PAY))
+
+    [line] = [each for each in at.log.lines if each["event"] == "question"]
+    assert (line["outcome"], line["audience"], line["place"]) == ("answered", "asker", "dm")
+    assert "bonus" not in str(at.log)
+    assert ASHA not in str(at.log)

@@ -1,0 +1,196 @@
+"""The desk: what was acknowledged is answered, whatever goes wrong meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.slack.desk import AT_ONCE, Desk
+from connectors.chat import Letter, MostWaiting
+from connectors.errors import DoorError, Skip, Stop, Transient
+from connectors.ledger.inbox import LEASE, SqlInbox
+from connectors.ledger.open import open_ledger
+from connectors.vault import Vault
+from tests.doubles.slack_house import KEY, Log
+
+ROOMY = MostWaiting(person=99, workspace=99)
+
+
+class Clerk:
+    """Answers as the test says."""
+
+    def __init__(self) -> None:
+        self.answered: list[Letter] = []
+        self.apologised: list[Letter] = []
+        self.troubles: list[Exception] = []
+        self.hold: asyncio.Event | None = None
+        self.at_once = self.most_at_once = 0
+
+    async def answer(self, letter: Letter) -> None:
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            if self.troubles:
+                raise self.troubles.pop(0)
+            if self.hold is not None:
+                await self.hold.wait()
+            self.answered.append(letter)
+        finally:
+            self.at_once -= 1
+
+    async def apologise(self, letter: Letter) -> None:
+        self.apologised.append(letter)
+
+
+class Clock:
+    """Goes on by a step whenever it is looked at, so that pauses are over soon."""
+
+    def __init__(self, at: datetime, step: timedelta) -> None:
+        self.at = at
+        self.step = step
+
+    def __call__(self) -> datetime:
+        self.at += self.step
+        return self.at
+
+
+@pytest.fixture
+async def inbox(tmp_path: Path) -> AsyncIterator[SqlInbox]:
+    async with open_ledger(f"sqlite+aiosqlite:///{tmp_path / 'l.sqlite'}") as ledger:
+        yield SqlInbox(ledger.door, Vault([KEY]))
+
+
+async def until(done: object) -> None:
+    async with asyncio.timeout(20):
+        while not done():  # type: ignore[operator]  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def filled(inbox: SqlInbox, number: int, now: datetime) -> None:
+    for each in range(number):
+        assert await inbox.receive([f"k{each}"], "T", f"U{each}", {"number": each}, ROOMY, now) == "accepted"
+
+
+async def test_letters_that_waited_are_answered_at_the_start(inbox: SqlInbox, now: datetime) -> None:
+    await filled(inbox, 9, now)
+    clerk = Clerk()
+    async with Desk(inbox, clerk, lambda: now, Log()):
+        await until(lambda: len(clerk.answered) == 9)
+
+    assert {each.body["number"] for each in clerk.answered} == set(range(9))
+    assert await inbox.take(now + timedelta(days=1)) is None
+
+
+async def test_only_so_many_are_answered_at_once(inbox: SqlInbox, now: datetime) -> None:
+    await filled(inbox, AT_ONCE + 3, now)
+    clerk = Clerk()
+    clerk.hold = asyncio.Event()
+    async with Desk(inbox, clerk, lambda: now, Log()):
+        await until(lambda: clerk.at_once == AT_ONCE)
+        await asyncio.sleep(0.2)
+        clerk.hold.set()
+        await until(lambda: len(clerk.answered) == AT_ONCE + 3)
+
+    assert clerk.most_at_once == AT_ONCE
+
+
+@pytest.mark.parametrize("trouble", [Transient("away"), Stop("token"), RuntimeError("odd"), TimeoutError()])
+async def test_trouble_is_met_again_later(inbox: SqlInbox, now: datetime, trouble: Exception) -> None:
+    await filled(inbox, 1, now)
+    clerk = Clerk()
+    clerk.troubles = [trouble, trouble]
+    async with Desk(inbox, clerk, Clock(now, timedelta(seconds=7)), Log()) as desk:
+        desk.ring()
+        await until(lambda: clerk.answered)
+
+    assert [each.times for each in clerk.answered] == [3]
+
+
+async def test_after_many_times_the_asker_is_told(inbox: SqlInbox, now: datetime) -> None:
+    await filled(inbox, 1, now)
+    clerk, log = Clerk(), Log()
+    clerk.troubles = [Transient("SECRET words")] * 6
+    async with Desk(inbox, clerk, Clock(now, timedelta(seconds=40)), log):
+        await until(lambda: clerk.apologised)
+
+    assert clerk.answered == []
+    assert await inbox.take(now + timedelta(days=1)) is None
+    assert "SECRET" not in str(log)
+
+
+async def test_what_can_be_delivered_nowhere_is_not_tried_again(inbox: SqlInbox, now: datetime) -> None:
+    await filled(inbox, 1, now)
+    clerk = Clerk()
+    clerk.troubles = [Skip("a bot")]
+    async with Desk(inbox, clerk, Clock(now, timedelta(seconds=40)), Log()):
+        await until(lambda: not clerk.troubles)
+        await asyncio.sleep(0.1)
+
+    assert clerk.answered == []
+    assert await inbox.take(now + timedelta(days=1)) is None
+
+
+async def test_on_the_way_out_what_was_begun_is_finished_and_no_more(inbox: SqlInbox, now: datetime) -> None:
+    await filled(inbox, AT_ONCE + 2, now)
+    clerk = Clerk()
+    clerk.hold = asyncio.Event()
+    async with Desk(inbox, clerk, lambda: now, Log()):
+        await until(lambda: clerk.at_once == AT_ONCE)
+        asyncio.get_running_loop().call_later(0.2, clerk.hold.set)
+
+    assert len(clerk.answered) == AT_ONCE
+    assert await inbox.take(now) is not None
+
+
+async def test_what_does_not_finish_in_time_is_free_for_the_next_at_once(inbox: SqlInbox, now: datetime) -> None:
+    await filled(inbox, 1, now)
+    clerk = Clerk()
+    clerk.hold = asyncio.Event()
+    async with Desk(inbox, clerk, lambda: now, Log(), grace=0.1):
+        await until(lambda: clerk.at_once == 1)
+
+    letter = await inbox.take(now)
+    assert letter is not None
+    assert letter.times == 2
+
+
+async def test_a_ledger_that_is_away_is_waited_for(inbox: SqlInbox, now: datetime) -> None:
+    class Away:
+        times = 0
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(inbox, name)
+
+        async def take(self, at: datetime) -> Letter | None:
+            self.times += 1
+            if self.times < 3:
+                raise DoorError("away")
+            return await inbox.take(at)
+
+    await filled(inbox, 1, now)
+    clerk = Clerk()
+    async with Desk(Away(), clerk, lambda: now, Log()):  # type: ignore[arg-type]
+        await until(lambda: clerk.answered)
+
+
+async def test_a_lost_lease_ends_the_work(inbox: SqlInbox, now: datetime) -> None:
+    await filled(inbox, 1, now)
+    clerk, log = Clerk(), Log()
+    clerk.hold = asyncio.Event()
+
+    class Lost:
+        def __getattr__(self, name: str) -> object:
+            return getattr(inbox, name)
+
+        async def hold(self, _number: int, _now: datetime) -> bool:
+            return False
+
+    async with Desk(Lost(), clerk, lambda: now, log, beat=0.05):  # type: ignore[arg-type]
+        await until(lambda: log.lines)
+
+    assert clerk.answered == []
+    assert await inbox.take(now + LEASE) is not None

@@ -1,0 +1,559 @@
+"""Slack on this machine: a workspace with users, channels and what is said in them, over the real Web API's shapes.
+
+It keeps what everybody can see, so that a test can ask the one question that matters: `slack.seen_by("U0BEN")`. It
+delivers events and commands signed as Slack does, also twice, late, in either order and with odd signatures. Whatever
+is posted is judged by `problems_of`, which knows Slack's limits; a message that breaks one is refused as Slack would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections import Counter, defaultdict, deque
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import count
+from typing import Any
+from urllib.parse import urlencode
+
+import aiohttp
+from aiohttp import web
+from slack_sdk.models.blocks import Block as SdkBlock
+from slack_sdk.signature import Clock, SignatureVerifier
+
+from tests.doubles.web import served
+
+Json = dict[str, Any]
+TEAM, APP, OUR_USER, OUR_BOT = "T0NORTHWIND", "A0FOOTNOTE", "U0FOOTNOTE", "B0FOOTNOTE"
+SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
+TOKEN = "xoxb-0000-footnote-test-token"
+SCOPES = (
+    "app_mentions:read assistant:write channels:read chat:write commands groups:read im:history im:read im:write "
+    "mpim:read users:read"
+).split()
+
+_ARGUMENTS = {
+    "auth.test": "",
+    "conversations.info": "channel include_locale include_num_members",
+    "conversations.members": "channel cursor limit",
+    "conversations.open": "users channel return_im prevent_creation",
+    "conversations.replies": "channel ts cursor limit include_all_metadata inclusive latest oldest",
+    "users.info": "user include_locale",
+    "chat.postMessage": (
+        "channel text blocks attachments thread_ts reply_broadcast parse link_names unfurl_links unfurl_media metadata "
+        "mrkdwn username icon_emoji icon_url markdown_text"
+    ),
+    "chat.postEphemeral": "channel user text blocks attachments thread_ts parse link_names username markdown_text",
+    "chat.update": "channel ts text blocks attachments parse link_names metadata reply_broadcast markdown_text",
+    "chat.delete": "channel ts",
+    "assistant.threads.setStatus": "channel_id thread_ts status loading_messages",
+    "views.open": "trigger_id view",
+    "views.publish": "user_id view hash",
+}
+_NEEDS = {
+    "conversations.open": "im:write",
+    "conversations.replies": "im:history",
+    "users.info": "users:read",
+    "chat.postMessage": "chat:write",
+    "chat.postEphemeral": "chat:write",
+    "chat.update": "chat:write",
+    "chat.delete": "chat:write",
+    "assistant.threads.setStatus": "chat:write",
+}
+_READ_ONLY_FORMS = frozenset({"conversations.info", "conversations.members", "conversations.replies", "users.info"})
+
+
+# ---------------------------------------------------------------- the checker
+
+
+def problems_of(message: Mapping[str, Any]) -> list[str]:
+    """What Slack would refuse, or change, in a message: its blocks by Slack's own models, and the limits that these do
+    not know."""
+    blocks = message.get("blocks") or []
+    found: list[str] = []
+    if not message.get("text"):
+        found.append("no text for notifications and screen readers")
+    if len(message.get("text") or "") > 4_000:
+        found.append("msg_too_long: the text has more than 4,000 characters")
+    if len(blocks) > 50:
+        found.append("invalid_blocks: more than 50 blocks")
+    if _length(blocks) > 13_000:
+        found.append("msg_blocks_too_long: more than 13,000 characters")
+    for block in blocks:
+        found += _problems_of_block(block)
+    return found
+
+
+def _problems_of_block(block: Mapping[str, Any]) -> Iterable[str]:
+    try:
+        parsed = SdkBlock.parse(dict(block))
+        if parsed is None:
+            yield f"invalid_blocks: {block.get('type')!r} is no block"
+        else:
+            parsed.validate_json()
+    except Exception as error:  # whatever the models object to
+        yield f"invalid_blocks: {error}"
+    if block.get("type") == "context" and len(block.get("elements", ())) > 10:
+        yield "invalid_blocks: more than 10 elements of a context"
+    for element in _elements(block):
+        yield from _problems_of_element(element)
+
+
+def _problems_of_element(element: Mapping[str, Any]) -> Iterable[str]:
+    match element.get("type"):
+        case "text":
+            if not element.get("text"):
+                yield "invalid_blocks: an empty text element"
+        case "link":
+            url = element.get("url") or ""
+            if not url or len(url) > 3_000 or not re.match(r"https?://[^\s]+\Z", url):
+                yield f"invalid_blocks: {url[:40]!r} is no address"
+        case "plain_text":
+            if not 0 < len(element.get("text") or "") <= 3_000:
+                yield "invalid_blocks: a plain_text that is empty or longer than 3,000"
+        case "rich_text_section" | "rich_text_list":
+            if not element.get("elements"):
+                yield "invalid_blocks: an empty section"
+        case "user" | "usergroup" | "channel" | "broadcast" | "emoji" | "date" | "image" | "mrkdwn":
+            yield f"{element['type']!r} would call somebody, or be parsed"
+
+
+def _elements(of: Any) -> Iterable[Mapping[str, Any]]:
+    for element in of.get("elements", ()):
+        yield element
+        yield from _elements(element)
+
+
+def _length(of: Any) -> int:
+    match of:
+        case {"type": _}:
+            return sum(
+                _length(value) if not isinstance(value, str) else len(value)
+                for key, value in of.items()
+                if key != "type"
+            )
+        case dict():
+            return sum(map(_length, of.values()))
+        case list() | tuple():
+            return sum(map(_length, of))
+        case str():
+            return len(of)
+        case _:
+            return 0
+
+
+def shown(message: Mapping[str, Any]) -> str:
+    """What a person reads of a message: the words of its blocks, with links as `words<address>`."""
+    if not message.get("blocks"):
+        return str(message.get("text", ""))
+
+    def words(element: Mapping[str, Any]) -> str:
+        match element.get("type"):
+            case "link":
+                return f"{element.get('text') or element['url']}<{element['url']}>"
+            case "text" | "plain_text":
+                return str(element["text"])
+            case _:
+                return "".join(map(words, element.get("elements", ())))
+
+    return "\n".join(map(words, message["blocks"])).strip()
+
+
+# ---------------------------------------------------------------- the workspace
+
+
+@dataclass(slots=True)
+class Said:
+    """One message as it stands in a conversation."""
+
+    channel: str
+    ts: str
+    user: str
+    content: Json
+    thread: str | None = None
+    to: str | None = None  # whom alone it is shown to
+    deleted: bool = False
+
+    @property
+    def words(self) -> str:
+        return shown(self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request as it came in."""
+
+    method: str
+    arguments: Mapping[str, Any]
+
+
+class Refused(Exception):
+    """What Slack says in place of an answer."""
+
+    def __init__(self, error: str, **more: Any) -> None:
+        super().__init__(error)
+        self.content = {"ok": False, "error": error, **more}
+
+
+@dataclass(slots=True)
+class FakeSlack:
+    """The workspace, and the server that it is reached at."""
+
+    page: int = 2  # members of a page, so that paging happens
+    scopes: set[str] = field(default_factory=lambda: set(SCOPES))
+    users: dict[str, Json] = field(default_factory=dict)
+    channels: dict[str, Json] = field(default_factory=dict)
+    inside: dict[str, list[str]] = field(default_factory=dict)
+    said: list[Said] = field(default_factory=list)
+    answers: dict[str, list[Json]] = field(default_factory=lambda: defaultdict(list))  # to commands, by user
+    statuses: list[tuple[str, str, str]] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)  # what the checker found
+    budget: dict[str, int] = field(default_factory=dict)  # calls of a method before the next one is a 429
+    url: str = ""
+    on_call: Any = None  # told of each call before it is carried out; may be a coroutine function
+    _faults: dict[str, deque[web.Response]] = field(default_factory=lambda: defaultdict(deque))
+    _addresses: dict[str, list[Any]] = field(default_factory=dict)
+    _numbers: Any = field(default_factory=lambda: count(1))
+    _spoken: dict[str, deque[float]] = field(default_factory=lambda: defaultdict(deque))
+
+    def __post_init__(self) -> None:
+        self.user(OUR_USER, is_bot=True)
+
+    # ------------------------------------------------------------ people and places
+
+    def user(self, name: str, **flags: Any) -> str:
+        """Somebody with an account; a full member unless flags say otherwise."""
+        plain = {"is_bot": False, "deleted": False, "is_restricted": False, "is_ultra_restricted": False}
+        self.users[name] = {"id": name, "team_id": TEAM, "is_stranger": False, **plain, **flags}
+        return name
+
+    def channel(self, name: str, *members: str, **flags: Any) -> str:
+        """A channel with these members and ourselves; public unless flags say otherwise."""
+        plain = dict.fromkeys(("is_im", "is_mpim", "is_private", "is_shared", "is_ext_shared", "is_org_shared"), False)
+        pending: Json = {"is_pending_ext_shared": False, "pending_shared": [], "is_archived": False}
+        self.channels[name] = {"id": name, **plain, **pending, **flags}
+        self.inside[name] = [OUR_USER, *members]
+        return name
+
+    def direct(self, user: str) -> str:
+        """The direct message between somebody and ourselves."""
+        name = f"D{user[1:]}"
+        if name not in self.channels:
+            self.channels[name] = {"id": name, "is_im": True, "user": user, "is_org_shared": False}
+            self.inside[name] = [OUR_USER, user]
+        return name
+
+    # ------------------------------------------------------------ what people see
+
+    def seen_by(self, user: str) -> list[str]:
+        """The words of everything of ours that this person can see, in order; a public channel is open to members."""
+        sees = []
+        for each in self.said:
+            public = not any(self.channels[each.channel].get(flag) for flag in ("is_im", "is_mpim", "is_private"))
+            may = user in self.inside[each.channel] or (public and not self.users[user]["is_restricted"])
+            if may and each.to in (None, user) and not each.deleted:
+                sees.append(each.words)
+        return sees + [shown(each) for each in self.answers[user]]
+
+    def everything(self) -> str:
+        """Every word that ever came in."""
+        return json.dumps([[call.method, dict(call.arguments)] for call in self.calls], ensure_ascii=False)
+
+    def to(self, method: str) -> list[Call]:
+        return [call for call in self.calls if call.method == method]
+
+    # ------------------------------------------------------------ what goes wrong
+
+    def next(self, method: str, *statuses: int, retry_after: int | None = None, body: Json | None = None) -> None:
+        """The next calls of a method are answered so."""
+        headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+        for status in statuses:
+            content = body or {"ok": False, "error": "ratelimited" if status == 429 else "internal_error"}
+            self._faults[method].append(web.json_response(content, status=status, headers=headers))
+
+    # ------------------------------------------------------------ serving
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[str]:
+        """Serve; gives the address of the API."""
+        routes = {f"/api/{method}": self._serve for method in _ARGUMENTS}
+        async with served({**routes, "/commands/{key}": self._respond}) as origin:
+            self.url = origin
+            yield f"{origin}/api"
+
+    async def _serve(self, request: web.Request) -> web.Response:
+        method = request.path.rpartition("/")[2]
+        arguments = await _arguments(request, method)
+        self.calls.append(Call(method, arguments))
+        if self.on_call is not None:
+            made = self.on_call(method, arguments)
+            if asyncio.iscoroutine(made):
+                await made
+        if self._faults[method]:
+            return self._faults[method].popleft()
+        if method in self.budget:
+            self.budget[method] -= 1
+            if self.budget[method] < 0:
+                del self.budget[method]
+                limited = {"ok": False, "error": "ratelimited"}
+                return web.json_response(limited, status=429, headers={"Retry-After": "1"})
+        headers = {"X-OAuth-Scopes": ",".join(sorted(self.scopes))}
+        try:
+            if request.headers.get("Authorization") != f"Bearer {TOKEN}":
+                raise Refused("invalid_auth")
+            if (needed := _NEEDS.get(method)) and needed not in self.scopes:
+                raise Refused("missing_scope", needed=needed, provided=",".join(self.scopes))
+            unknown = set(arguments) - set(_ARGUMENTS[method].split())
+            if unknown:
+                raise Refused("invalid_arguments", response_metadata={"messages": sorted(unknown)})
+            answer = getattr(self, "_" + method.replace(".", "_"))(arguments)
+        except Refused as refusal:
+            return web.json_response(refusal.content, headers=headers)
+        return web.json_response({"ok": True, **answer}, headers=headers)
+
+    async def _respond(self, request: web.Request) -> web.Response:
+        known = self._addresses.get(request.match_info["key"])
+        if known is None or known[1] <= 0:
+            return web.json_response({"ok": False, "error": "used_url"}, status=404)
+        known[1] -= 1
+        message = await request.json()
+        self.calls.append(Call("respond", message))
+        if bad := problems_of(message):
+            self.refused += bad
+            return web.json_response({"ok": False, "error": "invalid_blocks"}, status=400)
+        assert message["response_type"] == "ephemeral", "answers to commands are for the person who gave it"
+        self.answers[known[0]].append(message)
+        return web.json_response({"ok": True})
+
+    # ------------------------------------------------------------ methods
+
+    def _auth_test(self, _: Json) -> Json:
+        return {"url": "https://northwind.slack.com/", "team_id": TEAM, "user_id": OUR_USER, "bot_id": OUR_BOT}
+
+    def _conversations_info(self, asked: Json) -> Json:
+        found = self.channels.get(asked["channel"])
+        hidden = found is None or (found.get("is_private") and OUR_USER not in self.inside[asked["channel"]])
+        if hidden:
+            raise Refused("channel_not_found")
+        if (needed := self._reading(asked["channel"])) not in self.scopes:
+            raise Refused("missing_scope", needed=needed, provided="")
+        return {"channel": found}
+
+    def _reading(self, channel: str) -> str:
+        flags = self.channels[channel]
+        if flags.get("is_im"):
+            return "im:read"
+        if flags.get("is_mpim"):
+            return "mpim:read"
+        return "groups:read" if flags.get("is_private") else "channels:read"
+
+    def _conversations_members(self, asked: Json) -> Json:
+        self._conversations_info(asked)
+        return self._paged(self.inside[asked["channel"]], "members", asked)
+
+    def _paged(self, items: list[Any], name: str, asked: Json) -> Json:
+        start = int((asked.get("cursor") or "at-0").removeprefix("at-"))
+        end = start + min(self.page, int(asked.get("limit", 100)))
+        cursor = f"at-{end}" if end < len(items) else ""
+        return {name: items[start:end], "response_metadata": {"next_cursor": cursor}}
+
+    def _conversations_open(self, asked: Json) -> Json:
+        if asked["users"] not in self.users:
+            raise Refused("user_not_found")
+        if self.users[asked["users"]]["is_bot"]:
+            raise Refused("cannot_dm_bot")
+        return {"channel": {"id": self.direct(asked["users"])}}
+
+    def _conversations_replies(self, asked: Json) -> Json:
+        if not self.channels.get(asked["channel"], {}).get("is_im"):
+            raise Refused("missing_scope", needed="channels:history", provided="")
+        thread = [
+            {"ts": each.ts, "user": each.user, "text": each.content.get("text"), **_metadata(each, asked)}
+            for each in self.said
+            if each.channel == asked["channel"] and each.to is None and asked["ts"] in (each.thread, each.ts)
+        ]
+        return self._paged([{"ts": asked["ts"], "user": "?", "text": "?"}, *thread], "messages", asked)
+
+    def _users_info(self, asked: Json) -> Json:
+        if asked["user"] not in self.users:
+            raise Refused("user_not_found")
+        return {"user": self.users[asked["user"]]}
+
+    def _chat_postMessage(self, asked: Json) -> Json:  # noqa: N802 - named after the method
+        self._may_speak(asked, asked["channel"])
+        return self._keep(asked, None)
+
+    def _chat_postEphemeral(self, asked: Json) -> Json:  # noqa: N802 - named after the method
+        self._may_speak(asked, asked["channel"])
+        if asked["user"] not in self.inside[asked["channel"]]:
+            raise Refused("user_not_in_channel")
+        kept = self._keep(asked, asked["user"])
+        return {"message_ts": kept["ts"]}
+
+    def _chat_update(self, asked: Json) -> Json:
+        said = self._found(asked)
+        self._may_speak(asked, asked["channel"])
+        said.content = asked
+        return {"channel": said.channel, "ts": said.ts}
+
+    def _chat_delete(self, asked: Json) -> Json:
+        self._found(asked).deleted = True
+        return {}
+
+    def _found(self, asked: Json) -> Said:
+        for each in self.said:
+            if (each.channel, each.ts, each.to) == (asked["channel"], asked["ts"], None) and not each.deleted:
+                return each
+        raise Refused("message_not_found")
+
+    def _assistant_threads_setStatus(self, asked: Json) -> Json:  # noqa: N802 - named after the method
+        self.statuses.append((asked["channel_id"], asked["thread_ts"], asked["status"]))
+        return {}
+
+    def _views_open(self, asked: Json) -> Json:
+        raise Refused("expired_trigger_id")
+
+    def _views_publish(self, asked: Json) -> Json:
+        return {"view": asked["view"]}
+
+    def _may_speak(self, asked: Json, channel: str) -> None:
+        if channel not in self.channels:
+            raise Refused("channel_not_found")
+        if OUR_USER not in self.inside[channel]:
+            raise Refused("not_in_channel")
+        if self.channels[channel].get("is_archived"):
+            raise Refused("is_archived")
+        if bad := problems_of(asked):
+            self.refused += bad
+            raise Refused("invalid_blocks")
+        if asked.get("parse") != "none" or asked.get("link_names") is not False:
+            self.refused.append("the text would be parsed for names and links")
+
+    def _keep(self, asked: Json, to: str | None) -> Json:
+        thread = asked.get("thread_ts")
+        said = Said(asked["channel"], self.ts(), OUR_USER, asked, thread, to)
+        self.said.append(said)
+        return {"channel": said.channel, "ts": said.ts}
+
+    def ts(self) -> str:
+        """A time stamp that no message had before."""
+        return f"1772442000.{next(self._numbers):06d}"
+
+    # ------------------------------------------------------------ what people do
+
+    def mention(self, user: str, channel: str, text: str, *, thread: str | None = None, **more: Any) -> Json:
+        """The delivery of a mention."""
+        event = {"type": "app_mention", "user": user, "channel": channel, "text": f"<@{OUR_USER}> {text}"}
+        return self.delivery({**event, "ts": self.ts(), **({"thread_ts": thread} if thread else {}), **more})
+
+    def message(self, user: str, text: str, *, thread: str | None = None, **more: Any) -> Json:
+        """The delivery of a direct message to us."""
+        event = {"type": "message", "channel_type": "im", "user": user, "channel": self.direct(user), "text": text}
+        return self.delivery({**event, "ts": self.ts(), **({"thread_ts": thread} if thread else {}), **more})
+
+    def twin(self, delivery: Json) -> Json:
+        """The same message as Slack delivers it besides a mention, under another event id."""
+        event = {**delivery["event"], "type": "message", "channel_type": "channel"}
+        return self.delivery(event)
+
+    def delivery(self, event: Json, **outer: Any) -> Json:
+        """An event in its envelope."""
+        number = next(self._numbers)
+        return {
+            "type": "event_callback",
+            "team_id": TEAM,
+            "api_app_id": APP,
+            "event_id": f"Ev{number:08d}",
+            "event_time": 1772442000,
+            "authorizations": [{"enterprise_id": None, "team_id": TEAM, "user_id": OUR_USER, "is_bot": True}],
+            "is_ext_shared_channel": False,
+            "event": {"team": TEAM, **event},
+            **outer,
+        }
+
+    def command(self, user: str, text: str, channel: str = "C0ELSEWHERE", **more: str) -> dict[str, str]:
+        """The form of a command."""
+        key = f"{user}-{next(self._numbers)}"
+        self._addresses[key] = [user, 5]
+        return {
+            "token": "old-verification-token",
+            "team_id": TEAM,
+            "team_domain": "northwind",
+            "channel_id": channel,
+            "channel_name": "directmessage",
+            "user_id": user,
+            "user_name": "somebody",
+            "command": "/footnote",
+            "text": text,
+            "api_app_id": APP,
+            "response_url": f"{self.url}/commands/{key}",
+            "trigger_id": f"13345224609.{next(self._numbers)}.8fd",
+            **more,
+        }
+
+
+async def _arguments(request: web.Request, method: str) -> Json:
+    if request.method == "GET":
+        return dict(request.query)
+    if request.content_type == "application/json":
+        assert method not in _READ_ONLY_FORMS, f"{method} does not read JSON"
+        return dict(await request.json())
+    return dict(await request.post())
+
+
+def _metadata(said: Said, asked: Json) -> Json:
+    wanted = asked.get("include_all_metadata") == "true" and "metadata" in said.content
+    return {"metadata": said.content["metadata"]} if wanted else {}
+
+
+# ---------------------------------------------------------------- sending
+
+
+class _At(Clock):
+    def __init__(self, now: float) -> None:
+        self._now = now
+
+    def now(self) -> float:
+        return self._now
+
+
+@dataclass(slots=True)
+class Sender:
+    """Sends to a product's address what Slack would, signed with Slack's own code."""
+
+    address: str
+    now: Callable[[], datetime]
+    secret: str = SECRET
+    results: Counter[int] = field(default_factory=Counter)
+
+    def headers(self, body: bytes, at: float | None = None) -> dict[str, str]:
+        """A signature as of then."""
+        moment = self.now().timestamp() if at is None else at
+        stamp = str(int(moment))
+        signature = SignatureVerifier(self.secret, _At(moment)).generate_signature(timestamp=stamp, body=body)
+        assert signature is not None
+        return {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": signature}
+
+    async def event(self, delivery: Json, *, retry: int = 0, **headers: str) -> tuple[int, str]:
+        """Deliver an event; `retry` as Slack counts its repetitions."""
+        repeated = {"X-Slack-Retry-Num": str(retry), "X-Slack-Retry-Reason": "http_timeout"} if retry else {}
+        body = json.dumps(delivery).encode()
+        return await self.raw(body, {"Content-Type": "application/json", **self.headers(body), **repeated, **headers})
+
+    async def form(self, fields: Mapping[str, str]) -> tuple[int, str]:
+        """Send a command, or an interaction."""
+        body = urlencode(fields).encode()
+        return await self.raw(body, {"Content-Type": "application/x-www-form-urlencoded", **self.headers(body)})
+
+    async def raw(self, body: bytes, headers: Mapping[str, str]) -> tuple[int, str]:
+        """Send these bytes; gives the status and the body of the answer."""
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(f"{self.address}/slack/events", data=body, headers=headers) as answer,
+        ):
+            self.results[answer.status] += 1
+            return answer.status, await answer.text()
