@@ -114,8 +114,10 @@ class Searcher:
             if not await self._any(on, sieve.also(filters.among("words", words))):
                 return hits
             # A page that near vectors fill to the end shows no words: then they are asked for alone.
-            if len(hits) >= width and await self._hybrid_once(on, words, vector, sieve, 1, vectors=False):
-                return hits
+            if len(hits) >= width:
+                alone = await self._hybrid_once(on, words, vector, sieve, 1, vectors=False)
+                if any(hit.words is not None for hit in alone):
+                    return hits
         raise Transient("weaviate's word search finds nothing where there is something; restart the server", 5.0)
 
     async def _hybrid_once(

@@ -302,16 +302,17 @@ async def test_two_processes_may_make_the_index_at_once(weaviate: Address) -> No
 class _Deaf(Searcher):
     """A server whose word search fails inside and says that it found nothing."""
 
-    async def _hybrid_once(self, *arguments: Any) -> Any:
-        return [replace(hit, words=None) for hit in await super()._hybrid_once(*arguments)]
+    async def _hybrid_once(self, *arguments: Any, **how: Any) -> Any:
+        return [replace(hit, words=None) for hit in await super()._hybrid_once(*arguments, **how)]
 
 
 async def test_a_word_search_that_went_deaf_is_noticed(index: WeaviateIndex) -> None:
     await index.put([entry("a", "travel refund")])
     index._searcher = _Deaf(index._searcher.door, index._searcher.fusion)
 
-    with pytest.raises(Transient, match="word search"):
-        await index.search(asking("refund"))
+    for limit in (50, 1):  # a page that is full too
+        with pytest.raises(Transient, match="word search"):
+            await index.search(asking("refund", limit=limit))
     assert "word search" in str(await index.check())
     assert keys(await index.search(asking("elsewhere"))) == ["a"]  # nothing there by any index is no fault
 
