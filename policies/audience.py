@@ -105,8 +105,7 @@ def reach(
     if place.kind == PlaceKind.PUBLIC:
         if not rules.everyone:
             return AskerAlone(Reason.PRIVATELY)
-        guests = [member for member in members or () if member is None or member.kind != Kind.MEMBER]
-        return _judged([_anybody(rules, now), asker, *guests], rules)
+        return _judged([_anybody(rules, now), asker, *filter(_no_employee, members or ())], rules)
     return _judged([asker, *members], rules) if members else AskerAlone(Reason.UNKNOWN)
 
 
@@ -115,6 +114,10 @@ _NEVER = {
     PlaceKind.EXTERNAL: Reason.EXTERNAL,
     PlaceKind.UNKNOWN: Reason.UNKNOWN,
 }
+
+
+def _no_employee(member: Subject | None) -> bool:
+    return member is None or member.kind != Kind.MEMBER or member.active is not True
 
 
 def _judged(present: Sequence[Subject | None], rules: AudienceRules) -> Reach:

@@ -100,6 +100,13 @@ def test_an_asker_who_is_not_active_reaches_nobody_else() -> None:
     assert reach(PUBLIC, subject(STAFF, active=False), None, RULES, NOW) == AskerAlone(Reason.MEMBERS)
 
 
+def test_somebody_in_a_public_place_whose_account_is_closed_or_not_known_to_be_open_narrows_it() -> None:
+    for active in (False, None):
+        left = subject(STAFF, person=Principal.person("left@example.com"), active=active)
+
+        assert reach(PUBLIC, ASHA, [ASHA, left], RULES, NOW) == AskerAlone(Reason.MEMBERS)
+
+
 def test_reasons_name_nobody_and_count_nothing() -> None:
     assert all(reason.isascii() and not any(map(str.isdigit, reason)) for reason in Reason)
     assert all(kind in {"dm", "private", "public", "external", "unknown"} for kind in PlaceKind)
