@@ -65,7 +65,7 @@ def people(sentence: str, entities: Iterable[tuple[int, int]], not_names: Collec
         start, end = _completed(sentence, *_trimmed(sentence, start, end))
         if start < end and _plausible(sentence, start, end):
             found.append(Span(start, end, "PERSON", _MODEL))
-    found = addressed + [span for span in found if not _placed(sentence, span)]
+    found = addressed + [span for span in found if not _placed(sentence, span) and not _named_thing(sentence, span)]
     taken = _stretches(sentence.lower(), not_names)
     return [span for span in found if not any(start <= span.start and span.end <= end for start, end in taken)]
 
@@ -196,16 +196,15 @@ def _plausible(sentence: str, start: int, end: int) -> bool:
         return False
     if len(words) == 1 and sentence[end : end + 1] == ":" and words[0] not in given_names():
         return False  # a label, such as Receipt: Always
-    if len(words) == 1 and words[0] not in given_names() and _named_thing(sentence, end):
-        return False  # Crane Safety, Baker Building
     if all(word in _ORDINARY for word in words) or _code(text) or words[0] in _ORDINARY - given_names():
         return False
     return any(word[0].isupper() for word in text.split()) or words[0] in given_names()
 
 
-def _named_thing(sentence: str, end: int) -> bool:
-    """Whether what ends here goes on as the name of a company, a building or a product."""
-    return _THING.match(sentence, end) is not None
+def _named_thing(sentence: str, span: Span) -> bool:
+    """Whether a surname goes on as the name of a company, a building or a product: Crane Safety, Baker Building."""
+    word = _bare(sentence[span.start : span.end])
+    return " " not in word and word not in given_names() and _THING.match(sentence, span.end) is not None
 
 
 def _placed(sentence: str, span: Span) -> bool:
