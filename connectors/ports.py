@@ -18,15 +18,18 @@ from connectors.records import (
     Draft,
     Entry,
     Evidence,
+    Node,
     ParsedRecord,
+    Placed,
     ScopeRules,
     Search,
     SourceDocument,
     Span,
+    StatedRules,
 )
 from policies.access import Access
 from policies.clearance import Cleared
-from policies.facts import Resource, Scope, Subject, Trust
+from policies.facts import Kind, Resource, Scope, Subject, Trust
 from policies.names import ChunkId, ContainerId, DocumentId, Principal, ScopeId
 from policies.predicate import Narrowing, SearchScope
 
@@ -49,6 +52,105 @@ class Source(Protocol):
     def changes(self, cursor: str | None, now: datetime) -> AsyncGenerator[Change, None]:
         """Everything since `cursor`, or everything there is for None. Rules of a scope come before the documents under
         them; the last change of a fault-free walk is a `Checkpoint`. Bounded, and closed with `aclose`."""
+        ...
+
+
+class Memory(Protocol):
+    """What a far source remembers of its objects from one run to the next; bound to one source.
+
+    It is what the source believes, and no verdict is made from it. What it says is settled with the ledger again and
+    again, so that a run that was killed leaves nothing undone.
+    """
+
+    async def get(self, keys: Sequence[str]) -> Mapping[str, Node]: ...
+
+    async def put(self, nodes: Sequence[Node]) -> None:
+        """Remember these in one step, replacing what was known of them."""
+        ...
+
+    async def drop(self, keys: Sequence[str]) -> None: ...
+
+    def of_container(self, container: str) -> AsyncIterator[Node]:
+        """Every node of a container, in no order; its own node too."""
+        ...
+
+    def containers(self) -> AsyncIterator[Node]:
+        """Every node that is its own container."""
+        ...
+
+    async def below(self, key: str) -> Sequence[Node]:
+        """Every node under this one, at any depth, itself first; a circle ends where it closes."""
+        ...
+
+    async def note(self, name: str) -> str | None:
+        """A small thing remembered under a name: when a feed last ran, where a delta goes on."""
+        ...
+
+    async def keep_note(self, name: str, value: str | None) -> None: ...
+
+    def placed(self, container: str | None = None) -> AsyncIterator[Placed]:
+        """The documents of the source that the ledger holds, and are not gone: all, or those with this ancestor."""
+        ...
+
+    async def stated(self) -> Mapping[str, StatedRules]:
+        """The scopes of the source that the ledger holds, by root."""
+        ...
+
+    async def hints(self, most: int = 1000) -> Sequence[Hint]:
+        """What was told between runs by events, oldest first."""
+        ...
+
+    async def forget_hints(self, upto: int) -> None:
+        """These and all before are dealt with."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """An event of a source: something about an object may have changed."""
+
+    number: int
+    key: str  # the object; empty for the whole source
+    what: str  # the event's name
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """What an account is in one outside system at this moment."""
+
+    active: bool  # False: disabled or gone there
+    principals: frozenset[Principal]  # itself, its groups transitively, virtual ones such as "everybody with a licence"
+
+
+class Rights(Protocol):
+    """Who somebody is in one source's own system: asked late, and for the asker alone."""
+
+    @property
+    def provider(self) -> str:
+        """Which identity of a person it goes by, such as `entra:TENANT` or `confluence:NAME`."""
+        ...
+
+    @property
+    def rules_everybody(self) -> bool:
+        """Whether somebody whom it calls disabled is disabled everywhere: true of an identity provider."""
+        ...
+
+    @property
+    def everyone(self) -> frozenset[Principal]:
+        """The principals that mean every employee, for public places."""
+        ...
+
+    async def membership(self, account: str, kind: Kind, now: datetime) -> Membership:
+        """Everything that the account is, completely; DoorError where that is not known."""
+        ...
+
+
+class LiveCheck(Protocol):
+    """A source's own verdict on single documents at this moment, for what is about to be answered from."""
+
+    async def readable(self, account: str, documents: Sequence[DocumentId], now: datetime) -> Mapping[DocumentId, bool]:
+        """Whether the account may read each; one that could not be asked is missing, and counts as no."""
         ...
 
 

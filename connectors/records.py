@@ -99,15 +99,91 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
+class Verified:
+    """The rules of these scopes were read again at `at` and are those last told; only their leases begin anew."""
+
+    roots: tuple[str, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """Nothing at or below `root` is readable, from now until `Reopened`: its rights are being read again, or the source
+    refuses it to us. `root` is a document's key or one of its ancestors."""
+
+    root: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reopened:
+    """The rights at and below `root` are known again; everything told before this is written first."""
+
+    root: str
+
+
+@dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Everything before this is told; `cursor` resumes after it. `complete`: the whole source was walked without a
-    fault in this run, so what was not seen is gone."""
+    """Everything before this is told; `cursor` resumes after it. `complete`: there was no fault in this run. `whole`:
+    every document was told, so that what was not seen is gone; a source that tells of deletions says False."""
 
     cursor: str
     complete: bool
+    whole: bool = True
 
 
-Change = Upsert | Deleted | AccessChanged | Moved | Skipped | Checkpoint
+Change = Upsert | Deleted | AccessChanged | Verified | Moved | Closed | Reopened | Skipped | Checkpoint
+
+
+# ---------------------------------------------------------------- what a far source remembers
+
+
+@dataclass(frozen=True, slots=True)
+class Inherits:
+    """An object without rules of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """An object's own rules as the source stated them; Unknown where they could not be read."""
+
+    access: Access
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One object of a far source as last read: a site, a space, a folder, a page; ids are the source's own."""
+
+    key: str  # the key of its document, where it is one
+    parent: str | None  # None: a container's top
+    container: str  # what it is enumerated with: a space, a library; the key of that node
+    kind: str  # the source's own word
+    rules: Inherits | Own
+    rules_at: datetime  # when `rules` were last read
+    is_document: bool
+    mark: str = ""  # of its content, as the source counts it: a version number, a cTag
+    walk: str = ""  # the enumeration of its container that saw it last
+    facts: Mapping[str, str] = field(default_factory=dict)  # the source's own, such as the place of its body
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where the ledger has a document that is not gone."""
+
+    key: str
+    scope_root: str
+    ancestors: tuple[str, ...]
+    version: str
+    hidden: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StatedRules:
+    """What the ledger last heard of a scope."""
+
+    digest: str  # policies.access.digest of its rules
+    state: ScopeState
+    verified_at: datetime
 
 
 class Form(StrEnum):
