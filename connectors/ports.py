@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from connectors.records import (
@@ -152,6 +152,59 @@ class LiveCheck(Protocol):
     async def readable(self, account: str, documents: Sequence[DocumentId], now: datetime) -> Mapping[DocumentId, bool]:
         """Whether the account may read each; one that could not be asked is missing, and counts as no."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What a source's webhook told of one object."""
+
+    key: str  # empty: something about the source; all of it is to be looked at soon
+    what: str  # the source's own word for it
+    closes: (
+        bool  # its rights, place or life may have changed: nothing at or below it is readable until it was read again
+    )
+
+
+class Hook(Protocol):
+    """The receiving end of a source's webhook."""
+
+    def events(self, headers: Mapping[str, str], query: Mapping[str, str], body: bytes) -> Sequence[Event] | None:
+        """What was told; None where it does not prove that it comes from the source."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at before a source is added, and what an admin has to do about it."""
+
+    check: str
+    ok: bool
+    problem: str = ""
+    fix: str = ""
+    essential: bool = True  # the source can't be added without it
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """One way of learning what changed, and how often it is gone."""
+
+    name: str
+    every: timedelta
+    of_permissions: bool  # a sync that a person asks for runs it whether it is due or not
+
+
+@dataclass(frozen=True, slots=True)
+class FarSource:
+    """An outside system with everything that it is to us, while it is open."""
+
+    source: Source
+    rights: Rights
+    feeds: tuple[Feed, ...]
+    stale_grant_bound: timedelta  # the longest that a grant can outlive its revocation at the source
+    probe: Callable[[datetime], Awaitable[Sequence[Finding]]]
+    live: LiveCheck | None = None  # where the admin asked for it and the account can
+    live_for: Callable[[Resource], bool] = field(default=lambda _resource: True)  # which documents it is asked about
+    hook: Hook | None = None
 
 
 class Parser(Protocol):
