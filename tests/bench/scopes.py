@@ -1,12 +1,14 @@
 """What large scopes cost: 100,000 scopes and 200,000 chunks, for askers who satisfy 10, 1,000, 50,000 and 90,000.
 
     python -m tests.bench.scopes [--scopes 100000] [--chunks 200000] [--searches 40] [--url postgresql+asyncpg://…]
+                                 [--weaviate]
 
 Four ways for scopes to stand: `shared` (the scopes of a folder have the same rules), `following` their containers (who
 may read one scope of a site may read all of it, and every scope has rules of its own), `mostly` (the same, but one
 scope in a hundred is its owner's alone) and `scattered` (who may read it has nothing to do with where it stands). First
 the ledger: the plain set, and the cover in its place. Then the embedded index: a search narrowed by the cover, by the
-plain set, and by nothing but one container that holds all.
+plain set, and by nothing but one container that holds all. `--weaviate`: the same on a server of its own, where the
+plain set is searched by only while it has at most `LISTED` scopes: more are refused, or take seconds each.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -31,22 +33,30 @@ from rich.table import Table
 from sqlalchemy import Connection, insert
 
 from connectors.index import tables as index_tables
+from connectors.index import weaviate_records as records
 from connectors.index.embedded import EmbeddedIndex
+from connectors.index.weaviate import WeaviateIndex
 from connectors.ledger import standings, tables
 from connectors.ledger.open import Ledger, open_ledger
-from connectors.ports import IndexIdentity
+from connectors.ports import Index, IndexIdentity
 from connectors.records import Attributes, Chunk, Entry, Form, Search
 from policies.access import AccessExpr, clause_digest, digest
 from policies.facts import Trust
 from policies.names import ChunkId, ContainerId, DocumentId, Principal, ScopeId
 from policies.predicate import AtLeast, AtMost, Narrowing, SearchScope
 from tests.bench.search import DIMENSIONS, zipf
+from tests.bench.weaviate import later, resident
+from tests.weaviate import address_of, index_at, nodes
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 SITES, FOLDERS = 100, 20  # in a source; in a site
 WAYS = ("shared", "following", "mostly", "scattered")
 ASKERS = (10, 1_000, 50_000, 90_000)
 TODAY = 740_000
+LISTED = 1_000
+IDENTITY = IndexIdentity("bench", DIMENSIONS, "bench")
+
+Covers = dict[str, dict[int, tuple[SearchScope, SearchScope]]]
 
 
 def chains(scopes: int) -> list[tuple[int, int, int]]:
@@ -167,16 +177,33 @@ def entry(number: int, scope: int, chain: tuple[int, ...], words: Any, vector: A
     return Entry(chunk, vector, "bench", ScopeId(scope), (), Trust.CLEAN, tuple(map(ContainerId, chain)))
 
 
-async def fill_index(path: Path, index: EmbeddedIndex, scopes: int, chunks: int) -> None:
+def written(scopes: int, chunks: int) -> Iterator[list[Entry]]:
+    """Every chunk, five thousand at a time; each scope has as many."""
     rng, stands = np.random.default_rng(1), chains(scopes)
-    db = None
     for start in range(0, chunks, 5_000):
         vectors = rng.normal(size=(5_000, DIMENSIONS)).astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         words = zipf(rng, (5_000, 40))
+        made = []
         for at in range(min(5_000, chunks - start)):
             scope = (start + at) * scopes // chunks
-            one = entry(start + at, scope + 1, stands[scope], words[at], vectors[at])
+            made.append(entry(start + at, scope + 1, stands[scope], words[at], vectors[at]))
+        yield made
+
+
+async def fill_weaviate(index: WeaviateIndex, scopes: int, chunks: int) -> None:
+    on = await index._shelf.open()
+    for number, some in enumerate(written(scopes, chunks), 1):
+        generation = records.new_generation()
+        await index._door.insert(on.passages, [records.written(each, generation) for each in some])
+        await index._door.insert(on.heads, [records.head_of(each.chunk.id.document, "v1", generation) for each in some])
+        print(f"{number * 5_000:,} of {chunks:,}", file=sys.stderr)
+
+
+async def fill_index(path: Path, index: EmbeddedIndex, scopes: int, chunks: int) -> None:
+    db = None
+    for some in written(scopes, chunks):
+        for one in some:
             if db is None:
                 await index.put([one])  # lays the file out
                 db = index_tables.connect(path)
@@ -205,13 +232,30 @@ def asking(scope: SearchScope, count: int) -> list[Search]:
     return made
 
 
-async def searched(index: EmbeddedIndex, scope: SearchScope, count: int) -> list[float]:
+async def searched(index: Index, scope: SearchScope, count: int) -> list[float]:
     laps = []
     for each in asking(scope, count):
         began = time.perf_counter()
         await index.search(each)
         laps.append((time.perf_counter() - began) * 1000)
     return laps
+
+
+async def compared(index: Index, covers: Covers, searches: int, most_listed: int, found: Table) -> None:
+    """A search by everything, by the cover and by the plain set, side by side for each asker."""
+    everything = SearchScope(containers=frozenset([ContainerId(1)]))
+    await searched(index, everything, searches)
+    for way, by_asker in covers.items():
+        for satisfied, (cover, plain) in by_asker.items():
+            all_of_it = statistics.median(await searched(index, everything, searches))
+            laps = await searched(index, cover, searches)
+            middle = statistics.median(laps)
+            row = [way, f"{satisfied:,}", f"{all_of_it:.1f}", f"{middle:.1f}", f"{middle / all_of_it:.2f}",
+                   f"{statistics.quantiles(laps, n=20)[-1]:.1f}"]  # fmt: skip
+            if len(plain.ids) <= most_listed:
+                listed = statistics.median(await searched(index, plain, searches))
+                row += [f"{listed:.1f}", f"{listed / all_of_it:.2f}"]
+            found.add_row(*row)
 
 
 async def main() -> None:
@@ -221,6 +265,7 @@ async def main() -> None:
     options.add_argument("--searches", type=int, default=40)
     options.add_argument("--ways", nargs="*", default=WAYS)
     options.add_argument("--url", help="an empty ledger; by default SQLite in a temporary folder")
+    options.add_argument("--weaviate", action="store_true")
     chosen = options.parse_args()
     console = Console(width=130)
     in_ledger = Table(
@@ -238,28 +283,30 @@ async def main() -> None:
                 print(f"{way}: ledger filled in {time.perf_counter() - began:.0f} s", file=sys.stderr)
                 covers[way] = await in_the_ledger(ledger, way, chosen.scopes, in_ledger)
     console.print(in_ledger)
-    everything = SearchScope(containers=frozenset([ContainerId(1)]))
     for size in chosen.chunks:
-        found = Table("scopes", "satisfied", "everything", "cover", "ratio", "p95", "plain set", "ratio",
-                      title=f"embedded index, {size:,} chunks, p50 ms")  # fmt: skip
-        with tempfile.TemporaryDirectory() as place:
-            path = Path(place) / "index.sqlite"
-            async with EmbeddedIndex(path, IndexIdentity("bench", DIMENSIONS, "bench")) as index:
-                began = time.perf_counter()
-                await fill_index(path, index, chosen.scopes, size)
-                print(f"index filled in {time.perf_counter() - began:.0f} s", file=sys.stderr)
-                await searched(index, everything, chosen.searches)
-                for way, by_asker in covers.items():
-                    for satisfied, (cover, plain) in by_asker.items():
-                        all_of_it = statistics.median(await searched(index, everything, chosen.searches))
-                        laps = await searched(index, cover, chosen.searches)
-                        listed = statistics.median(await searched(index, plain, chosen.searches))
-                        middle = statistics.median(laps)
-                        found.add_row(
-                            way, f"{satisfied:,}", f"{all_of_it:.1f}", f"{middle:.1f}", f"{middle / all_of_it:.2f}",
-                            f"{statistics.quantiles(laps, n=20)[-1]:.1f}", f"{listed:.1f}", f"{listed / all_of_it:.2f}",
-                        )  # fmt: skip
+        title = f"{'weaviate' if chosen.weaviate else 'embedded index'}, {size:,} chunks, p50 ms"
+        found = Table("scopes", "satisfied", "everything", "cover", "ratio", "p95", "plain set", "ratio", title=title)
+        await (on_weaviate if chosen.weaviate else embedded)(chosen.scopes, size, covers, chosen.searches, found)
         console.print(found)
+
+
+async def embedded(scopes: int, size: int, covers: Covers, searches: int, found: Table) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "index.sqlite"
+        async with EmbeddedIndex(path, IDENTITY) as index:
+            began = time.perf_counter()
+            await fill_index(path, index, scopes, size)
+            print(f"index filled in {time.perf_counter() - began:.0f} s", file=sys.stderr)
+            await compared(index, covers, searches, scopes, found)
+
+
+async def on_weaviate(scopes: int, size: int, covers: Covers, searches: int, found: Table) -> None:
+    with nodes(1) as ([node], key, [pid]):
+        async with index_at(address_of(node, key), f"Scopes{size}", IDENTITY, later) as index:
+            began = time.perf_counter()
+            await fill_weaviate(index, scopes, size)
+            print(f"index filled in {time.perf_counter() - began:.0f} s, {resident(pid)} MB", file=sys.stderr)
+            await compared(index, covers, searches, LISTED, found)
 
 
 if __name__ == "__main__":
