@@ -245,6 +245,11 @@ class Index(Protocol):
     @property
     def identity(self) -> IndexIdentity: ...
 
+    @property
+    def collection(self) -> str | None:
+        """Which of several indexes under one name it reads; None where there is but one, or none was opened yet."""
+        ...
+
     async def search(self, search: Search) -> Sequence[Candidate]:
         """The best `limit` candidates over the lexical, vector and code legs, fused, best first; ties by uuid."""
         ...

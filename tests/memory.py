@@ -140,6 +140,7 @@ class MemoryIndex:
 
     def __init__(self, identity: IndexIdentity = IndexIdentity("hashing/1", 64, "1")) -> None:  # noqa: B008 - frozen
         self.identity = identity
+        self.collection: str | None = None
         self.built = identity
         self.entries: dict[ChunkId, Entry] = {}
 

@@ -51,7 +51,7 @@ async def ask(question: Question, doors: Doors) -> Outcome:
             error = trace.where(trouble)
             outcome = Busy(seen_by(question, None), trace_id)
     outcome = outcome or Abstained(seen_by(question, None), trace_id)
-    record = trace.end(outcome, attempts, laps.seconds, spent, error)
+    record = trace.end(outcome, attempts, laps.seconds, spent, doors.index.collection, error)
     await doors.traces.end(trace_id, record, {"reply": outcome.text}, doors.clock())
     return outcome
 
