@@ -15,6 +15,7 @@ from connectors.records import (
     Candidate,
     Change,
     Chunk,
+    ClosedRoot,
     Draft,
     Entry,
     Evidence,
@@ -92,8 +93,25 @@ class Memory(Protocol):
         """The documents of the source that the ledger holds, and are not gone: all, or those with this ancestor."""
         ...
 
+    async def places(self, keys: Sequence[str]) -> Mapping[str, Placed]:
+        """Those of these documents that the ledger holds, and are not gone."""
+        ...
+
+    async def untold(self) -> Sequence[str]:
+        """Containers that hold a document whose node's `mark` is not the revision that the ledger took: what a kill,
+        or a failure that may pass, left to tell. A far source's `SourceDocument.revision` is its node's mark."""
+        ...
+
     async def stated(self) -> Mapping[str, StatedRules]:
         """The scopes of the source that the ledger holds, by root."""
+        ...
+
+    async def closed(self) -> Mapping[str, ClosedRoot]:
+        """The subtrees of the source that are closed now, by root."""
+        ...
+
+    async def notes(self, prefix: str) -> Mapping[str, str]:
+        """Every note whose name begins so."""
         ...
 
     async def hints(self, most: int = 1000) -> Sequence[Hint]:
@@ -446,6 +464,14 @@ class Catalog(Protocol):
         """Record a scope's rules, a narrowing taking effect at once; returns its id and whether anything changed."""
         ...
 
+    async def state_all(self, rules: Sequence[ScopeRules]) -> Sequence[tuple[ScopeId, bool]]:
+        """As `state_rules`, for different scopes of one source in one step."""
+        ...
+
+    async def renew(self, source: str, roots: Sequence[str], at: datetime) -> None:
+        """The rules of these scopes were read at `at` and are as recorded: their leases begin anew."""
+        ...
+
     async def scope_of(self, source: str, root: str) -> ScopeId | None:
         """The id of a scope by its root."""
         ...
@@ -456,6 +482,10 @@ class Catalog(Protocol):
 
     async def rules_of(self, source: str, root: str) -> ScopeRules | None:
         """The rules last recorded for a scope: what a run compares with, so that a widening comes after the texts."""
+        ...
+
+    async def all_rules_of(self, source: str, roots: Sequence[str]) -> Mapping[str, ScopeRules]:
+        """As `rules_of`, for many scopes; an unknown one is missing."""
         ...
 
     async def place(self, document: DocumentId, scope: ScopeId, scope_root: str, ancestors: tuple[str, ...]) -> None:
@@ -480,9 +510,12 @@ class Catalog(Protocol):
         """No verdict allows the document until it is published again; its content stays stored."""
         ...
 
-    async def skip(self, document: SourceDocument | DocumentId, reason: str, now: datetime) -> None:
+    async def skip(
+        self, document: SourceDocument | DocumentId, reason: str, now: datetime, revision: str | None = None
+    ) -> None:
         """Record why a document can't be used; what was published of it is hidden. One that is only named is otherwise
-        remembered as it was: nobody knows that its text changed."""
+        remembered as it was: nobody knows that its text changed. `revision`: what was found unusable, in place of the
+        document's own; empty: whatever the source says next of it is new."""
         ...
 
     async def seen(self, run: str, documents: Sequence[DocumentId]) -> None:
@@ -517,8 +550,16 @@ class Catalog(Protocol):
         """Nothing at or below `root` is allowed until `show_subtree`: while its rights are being read again."""
         ...
 
+    async def hide_subtrees(self, source: str, reasons: Mapping[str, str], now: datetime) -> None:
+        """As `hide_subtree`, for many roots with their reasons in one step; one that was hidden later stays so."""
+        ...
+
     async def show_subtree(self, source: str, root: str) -> None:
         """The rights at and below `root` are known again."""
+        ...
+
+    async def show_subtrees(self, source: str, roots: Sequence[str], upto: datetime | None) -> None:
+        """As `show_subtree`, for many roots in one step, but for what was hidden after `upto`."""
         ...
 
     async def unretired(self, source: str) -> Sequence[tuple[DocumentId, frozenset[str]]]:

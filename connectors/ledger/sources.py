@@ -22,9 +22,12 @@ from connectors.ledger.tables import (
     cursors,
     documents,
     hidden_subtrees,
+    nodes,
     run_claims,
     runs,
     scopes,
+    source_hints,
+    source_notes,
     sources,
     tombstones,
     versions,
@@ -115,7 +118,8 @@ class SqlSources:
             of_source = select(documents.c.id).where(documents.c.source == name)
             for number in (await connection.execute(of_source)).scalars().all():
                 await forget(connection, number)
-            for table in (cursors, runs, run_claims, tombstones, hidden_subtrees, scopes, containers):
+            remembered = (nodes, source_notes, source_hints)
+            for table in (cursors, runs, run_claims, tombstones, hidden_subtrees, scopes, containers, *remembered):
                 await connection.execute(delete(table).where(table.c.source == name))
             await connection.execute(delete(sources).where(sources.c.name == name))
             await standings.changed(connection)
