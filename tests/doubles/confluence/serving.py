@@ -136,6 +136,7 @@ class Server:
     v1_ancestors: frozenset[str] = frozenset({"page", "folder", "whiteboard", "database", "embed"})
     counts: Counter[str] = field(default_factory=Counter)  # by endpoint, its parts as {}
     lines: list[str] = field(default_factory=list)  # `METHOD path?query` of each request
+    heard: Callable[[str], None] = lambda _line: None  # told of each request as it comes in
     leaked: list[str] = field(default_factory=list)  # requests to the store of files that carried a token
     refresh_token: str = "refresh-1"
     issued: int = 0
@@ -206,6 +207,7 @@ class Server:
         raw = await request.read()
         line = f"{request.method} {request.raw_path}"
         self.lines.append(line)
+        self.heard(line)
         right: Any = None
         try:
             right = self._answer(request, raw)

@@ -163,6 +163,8 @@ class Wiki:
     log: list[Entry] = field(default_factory=list)
     mutated: Callable[[Entry], None] = lambda _entry: None
     _next: int = 1000
+    _tree: dict[str | None, list[Content]] = field(default_factory=dict)
+    _tree_at: tuple[int, int] = (-1, -1)
 
     # ------------------------------------------------------------ reading
 
@@ -173,15 +175,21 @@ class Wiki:
 
     def children(self, key: str) -> Iterator[Content]:
         """What stands directly under a content."""
-        return (each for each in self.content.values() if each.parent == key)
+        return iter(self._under().get(key, ()))
+
+    def _under(self) -> dict[str | None, list[Content]]:
+        """What stands under what, remembered until the next mutation."""
+        mark = (len(self.log), len(self.content))
+        if self._tree_at != mark:
+            self._tree, self._tree_at = {}, mark
+            for each in self.content.values():
+                self._tree.setdefault(each.parent, []).append(each)
+        return self._tree
 
     def below(self, key: str) -> list[Content]:
         """What stands under a content at any depth, without itself."""
         found: list[Content] = []
-        waiting = [key]
-        under: dict[str | None, list[Content]] = {}
-        for each in self.content.values():
-            under.setdefault(each.parent, []).append(each)
+        waiting, under = [key], self._under()
         while waiting:
             children = under.get(waiting.pop(), [])
             found += children
@@ -327,8 +335,8 @@ class Wiki:
 
     def comment(self, parent: str, body: str, inline: bool = False) -> Content:
         """A remark under a page, or a reply under a remark."""
-        space = self.content[parent].space
-        return self.add("comment", space, f"Re: {self.content[parent].title}", body, parent, inline=inline)
+        holder = self.content[parent]
+        return self.add("comment", holder.space, f"Re: {holder.title}", body, parent, inline=inline or holder.inline)
 
     def edit(self, key: str, **changed: Any) -> None:
         """A new version: another title, body, bytes or owner."""
