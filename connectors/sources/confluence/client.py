@@ -288,3 +288,17 @@ def _halved(address: str) -> str | None:
     if found is None or int(found.group(2)) <= 1:
         return None
     return address[: found.start()] + f"{found.group(1)}{int(found.group(2)) // 2}" + address[found.end() :]
+
+
+def text_of(row: Json, name: str) -> str:
+    """A field as text: ids are numbers in some answers and strings in others; nothing where it is neither."""
+    found = row.get(name)
+    if isinstance(found, bool) or not isinstance(found, str | int):
+        return ""
+    return str(found)
+
+
+def quoted(text: str) -> str:
+    """A string of CQL."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
