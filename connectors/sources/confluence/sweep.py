@@ -71,12 +71,8 @@ class Sweep:
         for item in reading.items.values():
             rules = reading.rules.get(item.id) or Own(Unknown("its restrictions were not read"))
             node = node_of(item, space.node_key, rules, self.now, self.walk)
-            found[item.id] = (
-                replace(node, rules_at=reading.known[item.id].rules_at) if item.id in reading.stale else node
-            )
-        for key in reading.unread:
-            unknown = Own(Unknown("what it contains can't be told: the account may not view it, or it is a draft"))
-            found[key] = Node(key, None, space.node_key, "unknown", unknown, self.now, False, walk=self.walk)
+            stale = item.id in reading.stale
+            found[item.id] = replace(node, rules_at=reading.known[item.id].rules_at) if stale else node
         for item in reading.items.values():
             if item.chain is not None and tuple(_chain(item.id, reading.items)) != item.chain:
                 damaged = Own(Unknown("the wiki states two different places for it; repair its ancestor table"))
@@ -120,7 +116,7 @@ class _Reading:
     known: Mapping[str, Node]
     items: dict[str, Item] = field(default_factory=dict)
     rules: dict[str, Rules] = field(default_factory=dict)
-    unread: set[str] = field(default_factory=set)  # containers that can't be read
+    unread: set[str] = field(default_factory=set)  # containers that can't be read: what they hold stands nowhere
     stale: set[str] = field(default_factory=set)  # whose rules are as they were known
     problems: list[str] = field(default_factory=list)
 
@@ -149,7 +145,7 @@ class _Reading:
         waiting = [item for item in self.items.values() if item.parent is not None]
         for _ in range(_DEEPEST):
             missing = {
-                item.parent: item.parent_kind or "page"
+                item.parent: item.parent_kind or ""
                 for item in waiting
                 if item.parent is not None and item.parent not in self.items and item.parent not in self.unread
             }
@@ -165,7 +161,6 @@ class _Reading:
                 else:
                     self.items[key] = found
                     waiting.append(found)
-        self.unread |= {item.parent for item in waiting if item.parent is not None}
 
     async def each_restriction(self) -> None:
         """One by one, what is not known yet; what can't be had now is as it was known, or Unknown."""

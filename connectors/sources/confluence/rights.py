@@ -1,0 +1,160 @@
+"""Who somebody is in Confluence at this moment: asked for the asker alone, by his account, never by a name.
+
+Who may not open the product at all is nobody there, whatever grants still name him. What can't be told counts as no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from connectors.ports import Membership
+from connectors.sources.confluence.client import Client, Json, Lost, text_of
+from connectors.sources.confluence.principals import SUPER_GROUP, Principals
+from policies.facts import Kind
+from policies.names import Principal
+
+_GONE = Membership(active=False, principals=frozenset())
+_NO_PEOPLE = frozenset({"app", "customer", "anonymous", "unknown"})
+_ACTIVE = frozenset({"active", "current"})
+_NOT_THERE = frozenset({400, 404, 405, 410})
+_KNOWN_FOR = timedelta(minutes=5)  # which groups give the product
+
+
+@dataclass(slots=True)
+class CloudRights:
+    """Port `Rights` on Cloud."""
+
+    client: Client
+    principals: Principals
+    everyone: frozenset[Principal]
+    rules_everybody: bool = False
+    _access: tuple[datetime, Mapping[str, frozenset[str]]] | None = None  # when read; group ids by what they give
+
+    @property
+    def provider(self) -> str:
+        return f"confluence:{self.principals.instance}"
+
+    async def membership(self, account: str, kind: Kind, now: datetime) -> Membership:
+        """Everything that the account is; raises DoorError where a part of it can't be had."""
+        try:
+            told = await self.client.get(
+                "rest/api/user", {"accountId": account, "expand": "operations,isExternalCollaborator"}
+            )
+        except Lost as error:
+            if error.status in (404, 410):
+                return _GONE
+            raise
+        if not isinstance(told, dict) or text_of(told, "accountId") != account:
+            return _GONE
+        if text_of(told, "accountType") in _NO_PEOPLE or not await self._is_active(account, told):
+            return _GONE
+        groups = await _groups(self.client, {"accountId": account}, "id")
+        guest = _is_guest(told)
+        may_use, licensed, admin = await self._product(told, groups, now)
+        if not guest and not may_use:
+            return Membership(active=True, principals=frozenset())
+        p = self.principals
+        found = {p.user(account), p.anonymous, p.authenticated, *map(p.group, groups)}
+        found |= {p.licensed} if licensed and not guest else set()
+        found |= {p.admins} if admin and not guest else set()
+        return Membership(active=True, principals=frozenset(found))
+
+    async def _is_active(self, account: str, told: Json) -> bool:
+        status = text_of(told, "accountStatus")
+        if not status:
+            try:
+                asked = await self.client.post("api/v2/users-bulk", {"accountIds": [account]})
+            except Lost:
+                return True  # this site tells nobody's status; who is closed is not found at all
+            rows = asked.get("results") if isinstance(asked, dict) else None
+            row = next(
+                (row for row in rows or () if isinstance(row, dict) and text_of(row, "accountId") == account), {}
+            )
+            status = text_of(row, "accountStatus")
+        return not status or status.casefold() in _ACTIVE
+
+    async def _product(self, told: Json, groups: frozenset[str], now: datetime) -> tuple[bool, bool, bool]:
+        """Whether the account may open the product, holds a licence, and administers it."""
+        operations = told.get("operations")
+        if isinstance(operations, list) and operations:
+            rows = [each for each in operations if isinstance(each, dict)]
+            names = {text_of(row, "operation") for row in rows if text_of(row, "targetType") == "application"}
+            may_use = bool(names & {"use", "administer"})
+            return may_use, may_use, "administer" in names
+        giving = await self._giving(now)
+        if giving is None:
+            return True, False, False
+        admin = bool(groups & giving["admin"])
+        if giving["user"] != giving["all"]:
+            licensed = admin or bool(groups & giving["user"])
+            return licensed, licensed, admin
+        # The site does not tell which groups give the product: whoever is in one has it, and grants by name count.
+        return True, bool(groups), admin and giving["admin"] != giving["all"]
+
+    async def _giving(self, now: datetime) -> Mapping[str, frozenset[str]] | None:
+        """The groups that let their members use or administer the product, and all there are; None where we may not
+        know."""
+        if self._access is not None and now - self._access[0] < _KNOWN_FOR:
+            return self._access[1]
+        found: dict[str, frozenset[str]] = {}
+        for name, params in (("all", {}), ("user", {"accessType": "user"}), ("admin", {"accessType": "admin"})):
+            held: set[str] = set()
+            try:
+                async for page in self.client.counted("rest/api/group", params):
+                    held |= {text_of(row, "id") for row in page}
+            except Lost as error:
+                if error.status not in _NOT_THERE:
+                    return None
+            found[name] = frozenset(held - {""})
+        self._access = (now, found)
+        return found
+
+
+@dataclass(slots=True)
+class ServerRights:
+    """Port `Rights` on Data Center."""
+
+    client: Client
+    principals: Principals
+    everyone: frozenset[Principal]
+    rules_everybody: bool = False
+    supers: bool = field(default=True)  # members of the super group see everything, as they do there
+
+    @property
+    def provider(self) -> str:
+        return f"confluence:{self.principals.instance}"
+
+    async def membership(self, account: str, kind: Kind, now: datetime) -> Membership:
+        """Everything that the account is; raises DoorError where a part of it can't be had."""
+        try:
+            told = await self.client.get("rest/api/user", {"key": account, "expand": "status"})
+        except Lost as error:
+            if error.status in (404, 410):
+                return _GONE
+            raise
+        if not isinstance(told, dict) or text_of(told, "userKey") != account:
+            return _GONE
+        status = text_of(told, "status")
+        if status and status.casefold() not in _ACTIVE:
+            return _GONE
+        groups = await _groups(self.client, {"key": account}, "name")
+        p = self.principals
+        found = {p.user(account), p.anonymous, p.authenticated, *map(p.group, groups)}
+        found |= {p.licensed} if groups else set()
+        found |= {p.supers} if self.supers and SUPER_GROUP in groups else set()
+        return Membership(active=True, principals=frozenset(found))
+
+
+async def _groups(client: Client, who: Mapping[str, str], field_name: str) -> frozenset[str]:
+    """Every group that somebody is in, through others too; raises where the list can't be had whole."""
+    found: set[str] = set()
+    async for page in client.counted("rest/api/user/memberof", dict(who)):
+        found |= {text_of(row, field_name) for row in page}
+    return frozenset(found - {""})
+
+
+def _is_guest(told: Json) -> bool:
+    flags = ("isGuest", "isExternalCollaborator", "externalCollaborator")
+    return any(told.get(flag) is True for flag in flags) or text_of(told, "accountType") == "guest"
