@@ -23,7 +23,7 @@ from connectors.sources.confluence.mapping import Documents
 from connectors.sources.confluence.permissions import CloudSpaces, Restrictions, ServerSpaces
 from connectors.sources.confluence.principals import Principals
 from connectors.sources.confluence.rights import CloudRights, ServerRights
-from connectors.sources.confluence.source import ConfluenceSource, Reach, feeds
+from connectors.sources.confluence.source import ConfluenceSource, Reach, feeds_of
 from connectors.sources.confluence.wiki import Notices, Wiki
 
 LEASE = timedelta(hours=24)
@@ -103,7 +103,7 @@ async def open_confluence(
         principals, notices = Principals(config.name), Notices()
         wiki = _wiki(chosen, client, principals, notices)
         everyone = {principals.anonymous} | ({principals.licensed} if chosen.everyone_is_licensed else set())
-        told = feeds(chosen.lease, chosen.every)
+        told = feeds_of(chosen.lease, chosen.every)
         web = await _web(chosen, client)
         source = ConfluenceSource(
             config.name,

@@ -29,6 +29,7 @@ from connectors.sources.confluence.mapping import (
 )
 from connectors.sources.confluence.sweep import Sweep, Swept
 from connectors.sources.confluence.wiki import Notices, Wiki
+from connectors.sync import feeds
 from connectors.sync.placing import Join, Place, Placing
 from connectors.sync.settle import REFUSED, mark, refused, settle, settled, unsettled
 from policies.access import Access, Unknown
@@ -37,11 +38,13 @@ from policies.names import DocumentId
 MODIFIED, SPACES, RESTRICTED, WHOLE = "modified", "spaces", "restricted", "whole"
 OVERLAP = timedelta(minutes=10)  # of the modified walk: what the server wrote late, and minutes that are cut off
 _WATERMARK = "watermark"
+_TRIED = "whole:tried"
+_TRIES = 4  # that a whole reading which does not get through to its end is given within its time
 _DEEPEST = 500
 _SPACE = "space"
 
 
-def feeds(lease: timedelta, every: Mapping[str, timedelta] | None = None) -> tuple[Feed, ...]:
+def feeds_of(lease: timedelta, every: Mapping[str, timedelta] | None = None) -> tuple[Feed, ...]:
     """How changes are learnt of. What bounds a lease is read twice within it."""
     told = every or {}
     return (
@@ -89,7 +92,7 @@ class ConfluenceSource:
         memory: Memory,
         documents: Documents,
         reach: Reach,
-        feeds: Sequence[Feed],
+        told: Sequence[Feed],
         notices: Notices,
         *,
         hurried: bool,
@@ -99,7 +102,7 @@ class ConfluenceSource:
         self._memory = memory
         self._documents = documents
         self._reach = reach
-        self._feeds = feeds
+        self._feeds = told
         self._notices = notices
         self._hurried = hurried
 
@@ -133,18 +136,22 @@ class ConfluenceSource:
     # ------------------------------------------------------------ what is to be done
 
     async def _due(self, now: datetime, first: bool) -> Collection[str]:
-        if first or self._hurried:
+        if first:
             return {feed.name for feed in self._feeds}
-        due: set[str] = set()
-        for feed in self._feeds:
-            last = instant(await self._memory.note(f"feed:{feed.name}") or "")
-            if last is None or now - last >= feed.every:
-                due.add(feed.name)
+        due = {feed.name for feed in await feeds.due(self._memory, self._feeds, now, hurried=self._hurried)}
+        if WHOLE in due and not self._hurried:
+            # One space that is broken for days must not have all others read again with every run.
+            every = next(feed.every for feed in self._feeds if feed.name == WHOLE)
+            tried = instant(await self._memory.note(_TRIED) or "")
+            due -= {WHOLE} if tried is not None and tried <= now < tried + every / _TRIES else set()
+        if WHOLE in due:
+            await self._memory.keep_note(_TRIED, now.astimezone(UTC).isoformat())
+            due |= {MODIFIED, SPACES, RESTRICTED}  # all of it is in that
         return due
 
     async def _ran(self, run: _Run) -> None:
         for feed in run.due:
-            await self._memory.keep_note(f"feed:{feed}", run.now.astimezone(UTC).isoformat())
+            await feeds.gone(self._memory, feed, run.now)
         if run.newest:
             await self._memory.keep_note(_WATERMARK, run.newest)
 
