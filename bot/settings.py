@@ -19,6 +19,9 @@ from bot.prices import LIST_PRICES, Prices
 from policies.names import Principal
 
 PREFIX = "FOOTNOTE_"
+OF_SOURCES = PREFIX + "SOURCE_"
+"""How the name of a variable with the prefix begins that is no setting, but free for the secret of a source."""
+_LARGEST_SECRET = 1_000_000  # bytes
 T = TypeVar("T")
 
 
@@ -335,7 +338,7 @@ class Settings:
         given = {
             name: value
             for name, value in (os.environ if environ is None else environ).items()
-            if name.startswith(PREFIX)
+            if name.startswith(PREFIX) and not name.startswith(OF_SOURCES)
         }
         known = {PREFIX + each.name.upper(): each for each in fields(cls)}
         values: dict[str, Any] = {}
@@ -374,6 +377,24 @@ class Settings:
             )
         return self
 
+    def secret(self, reference: Mapping[str, str]) -> str:
+        """What a source's settings refer to: `{"secret_env": VARIABLE}` or `{"secret_file": PATH}`, read now. Raises
+        WrongSettings with one sentence where it is not there."""
+        match dict(reference):
+            case {"secret_env": str(name), **rest} if not rest:
+                if name.startswith(PREFIX) and not name.startswith(OF_SOURCES):
+                    raise WrongSettings(f"{name!r} is kept for settings; name the secret {OF_SOURCES}… or otherwise")
+                return variable(name).reveal()
+            case {"secret_file": str(path), **rest} if not rest:
+                text = _file_of_secret(Path(path).expanduser())
+                if not text:
+                    raise WrongSettings(f"the secret file {path!r} is empty")
+                return text
+            case _:
+                raise WrongSettings(
+                    "a secret is referred to by the name of a variable or of a file; add the source again"
+                )
+
     def cohere_key(self, door: str) -> Secret | None:
         """The key for the `embedder`, `reranker` or `writer`: its own, or the one for all."""
         own = {
@@ -406,6 +427,16 @@ def _setting_of(name: str, known: Mapping[str, Field[Any]]) -> tuple[str, bool]:
 
     near = get_close_matches(name, known, n=1, cutoff=0.0)
     raise WrongSettings(f"there is no setting {name}; did you mean {near[0]}?")
+
+
+def _file_of_secret(path: Path) -> str:
+    try:
+        if path.stat().st_size > _LARGEST_SECRET:
+            raise WrongSettings(f"the secret file {str(path)!r} is too large to be one")
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise WrongSettings(f"the secret file {str(path)!r} can't be read: {reason}") from None
 
 
 def _file(name: str, path: str) -> str:
