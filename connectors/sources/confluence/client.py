@@ -79,6 +79,7 @@ class Client:
     pace: Pace = field(default_factory=Pace)
     asked: int = 0  # requests so far
     paused: int = 0  # times that the server asked us to wait
+    told_base: str = ""  # where the server says that people find it
     _resumes: float = 0.0  # of the event loop's clock: nobody asks before
     _gate: asyncio.Semaphore = field(init=False)
 
@@ -128,6 +129,7 @@ class Client:
                 address = smaller
                 continue
             yield _results(told, self.site.name)
+            self.told_base = self.told_base or _base_of(told)
             onward = _next_link(told, headers)
             if onward is None:
                 return
@@ -280,6 +282,12 @@ def _next_link(told: Json, headers: Mapping[str, str]) -> str | None:
         return named
     found = _NEXT.search(headers.get("link", ""))
     return found.group(1) if found else None
+
+
+def _base_of(told: Json) -> str:
+    links = told.get("_links")
+    base = links.get("base") if isinstance(links, dict) else None
+    return base.rstrip("/") if isinstance(base, str) and base.startswith("https://") else ""
 
 
 def _halved(address: str) -> str | None:

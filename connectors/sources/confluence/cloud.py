@@ -42,7 +42,6 @@ class Cloud:
     client: Client
     read_spaces: CloudSpaces
     read_restrictions: Restrictions
-    web: str
     _leaves: dict[str, list[Item]] | None = None  # files and comments by what they belong to, of the whole site
     _listed: bool = True  # the site gives all files and comments in lists of their own
 

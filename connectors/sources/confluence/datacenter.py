@@ -33,7 +33,6 @@ class DataCenter:
     client: Client
     read_spaces: ServerSpaces
     read_restrictions: Restrictions
-    web: str
     _by_search: bool = field(default=True)  # search is there
 
     # ------------------------------------------------------------ spaces

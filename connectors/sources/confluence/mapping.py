@@ -135,8 +135,7 @@ class Documents:
     """Makes documents of nodes. `web`: where people's browsers find the product, without a slash at its end."""
 
     source: str
-    web: str
-    cloud: bool
+    web: Callable[[], str]
 
     def page(self, node: Node, place: Place, body: Body) -> SourceDocument | Skipped:
         """A page or a blog post with its text."""
@@ -210,7 +209,7 @@ class Documents:
         if not link.startswith("/") or link.startswith("//"):
             page = holder.key if holder is not None else key
             link = f"/pages/viewpage.action?pageId={page}"
-        return self.web + quote(link, safe=_SAFE)
+        return self.web() + quote(link, safe=_SAFE)
 
 
 def _given(body: bytes) -> Callable[[], Awaitable[bytes]]:

@@ -104,12 +104,11 @@ async def open_confluence(
         wiki = _wiki(chosen, client, principals, notices)
         everyone = {principals.anonymous} | ({principals.licensed} if chosen.everyone_is_licensed else set())
         told = feeds_of(chosen.lease, chosen.every)
-        web = await _web(chosen, client)
         source = ConfluenceSource(
             config.name,
             wiki,
             memory,
-            Documents(config.name, web, chosen.cloud),
+            Documents(config.name, partial(_web, chosen, client)),
             Reach(chosen.spaces, chosen.lease),
             told,
             notices,
@@ -146,10 +145,10 @@ def _account(chosen: Chosen, secret: Secret) -> Account:
 def _wiki(chosen: Chosen, client: Client, principals: Principals, notices: Notices) -> Wiki:
     restrictions = Restrictions(client, principals, chosen.cloud)
     if chosen.cloud:
-        return Cloud(client, CloudSpaces(client, principals, notices), restrictions, chosen.base_url)
-    return DataCenter(client, ServerSpaces(client, principals, notices), restrictions, chosen.base_url)
+        return Cloud(client, CloudSpaces(client, principals, notices), restrictions)
+    return DataCenter(client, ServerSpaces(client, principals, notices), restrictions)
 
 
-async def _web(chosen: Chosen, client: Client) -> str:
-    """Where people read: the configured address, unless that is the gateway of tokens with scopes."""
-    return chosen.base_url
+def _web(chosen: Chosen, client: Client) -> str:
+    """Where people read: the configured address, unless that is the gateway of tokens, which no browser can use."""
+    return client.told_base or chosen.base_url if _GATEWAY in chosen.base_url else chosen.base_url

@@ -48,11 +48,6 @@ class Wiki(Protocol):
     @property
     def client(self) -> Client: ...
 
-    @property
-    def web(self) -> str:
-        """Where people's browsers find the product, without a slash at its end."""
-        ...
-
     async def spaces(self, keys: Sequence[str]) -> Sequence[Space]:
         """The current spaces that the account may view: all, or those with these keys."""
         ...
