@@ -214,7 +214,7 @@ class House:
     async def seen(self, *accounts: str) -> dict[str, set[str]]:
         """By account, the keys of the documents that a verdict allows now."""
         placed = [each async for each in self.memory.placed()]
-        versions = [(DocumentId(self.name, each.key), each.version) for each in placed]
+        versions = [(DocumentId(self.name, each.key), each.version) for each in placed if each.version]
         resources = await self.ledger.facts.resources(versions)
         moment = Moment(self.now(), self.now().date(), dated=False)
         found: dict[str, set[str]] = {}
@@ -243,6 +243,18 @@ class House:
 
     def all_expected(self, *accounts: str) -> dict[str, set[str]]:
         return {account: self.expected(account) for account in accounts or SPARE}
+
+    async def wrong(self, *accounts: str) -> dict[str, tuple[set[str], set[str]]]:
+        """By account, what he sees and may not, and what he may see and does not; nothing where all is right.
+
+        To somebody without a licence less may be shown than to the anonymous person that he is."""
+        found = {}
+        for name, keys in (await self.seen(*accounts)).items():
+            right, person = self.expected(name), self.wiki.people[name]
+            missing = right - keys if person.licensed or person.guest else set()
+            if keys - right or missing:
+                found[name] = (keys - right, missing)
+        return found
 
     async def texts(self, account: str) -> dict[str, str]:
         """By document, every passage that search and verdict let through for this person."""

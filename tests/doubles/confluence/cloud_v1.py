@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from tests.doubles.confluence import cql
-from tests.doubles.confluence.oracle import groups_of, may_view
+from tests.doubles.confluence.oracle import groups_of, may_use, may_view
 from tests.doubles.confluence.serving import Ask, Json, Redirect, Table
 from tests.doubles.confluence.shapes import (
     by_start,
@@ -81,7 +81,9 @@ def shaped(ask: Ask, content: Content, expand: set[str]) -> Json:
             "fileId": f"file-{content.id}",
             "comment": "",
         }
-        made["_links"]["download"] = f"/download/attachments/{content.parent}/{content.title}?version={content.version}"
+        made["_links"]["download"] = (
+            f"/download/attachments/{content.parent}/{quote(content.title, safe='')}?version={content.version}"
+        )
     return made
 
 
@@ -268,7 +270,12 @@ def one_user(ask: Ask) -> Json:
     person = ask.wiki.people.get(account)
     if person is None:
         raise Refusal(404, "no such user")
-    return {**known(ask, account), "accountStatus": "active" if person.active else "inactive"}
+    made = {**known(ask, account), "accountStatus": "active" if person.active else "inactive"}
+    if "operations" in ask.many("expand") and ask.server.tells_operations:
+        may = ["use"] if may_use(ask.wiki, person) else []
+        may += ["administer"] if may and person.admin else []
+        made["operations"] = [{"operation": each, "targetType": "application"} for each in may]
+    return made
 
 
 def current_user(ask: Ask) -> Json:

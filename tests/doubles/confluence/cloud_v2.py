@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
+from urllib.parse import quote
 
 from tests.doubles.confluence.serving import Ask, Endpoint, Json, Table
 from tests.doubles.confluence.shapes import by_cursor, email_of, instant, webui
@@ -53,6 +54,11 @@ def body(ask: Ask, content: Content) -> Json:
             raise Refusal(400, f"Provided value {{{form}}} for 'body-format' is not valid")
 
 
+def download_link(content: Content) -> str:
+    """Where a file can be had, below the product's base."""
+    return f"/download/attachments/{content.parent}/{quote(content.title, safe='')}?version={content.version}"
+
+
 def shaped(ask: Ask, content: Content) -> Json:
     """A content as its own endpoint and the listings give it."""
     made: Json = {
@@ -75,7 +81,7 @@ def shaped(ask: Ask, content: Content) -> Json:
                 "fileSize": len(content.bytes),
                 "comment": "",
                 "webuiLink": webui(ask, content),
-                "downloadLink": f"/download/attachments/{content.parent}/{content.title}?version={content.version}",
+                "downloadLink": download_link(content),
             }
             made["_links"]["download"] = made["downloadLink"]
             del made["spaceId"]

@@ -7,6 +7,7 @@ has no JSON-RPC any more.
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 from aiohttp import web
 
@@ -91,7 +92,7 @@ def shaped(ask: Ask, content: Content, expand: set[str]) -> Json:
         made["extensions"] = {"mediaType": content.media_type, "fileSize": len(content.bytes), "comment": ""}
         made["metadata"] = {**made.get("metadata", {}), "mediaType": content.media_type}
         made["_links"]["download"] = (
-            f"/download/attachments/{content.parent}/{content.title}?version={content.version}&api=v2"
+            f"/download/attachments/{content.parent}/{quote(content.title, safe='')}?version={content.version}&api=v2"
         )
     if content.kind == "comment":
         made["extensions"] = {"location": "inline" if content.inline else "footer"}
@@ -364,6 +365,33 @@ def server_information(ask: Ask) -> Json:
     return {"version": ask.wiki.release, "buildNumber": 9012, "title": "Wiki"}
 
 
+def global_permissions(ask: Ask) -> Any:
+    """Since 9.3: who may use the product at all, and who administers it."""
+    since(ask, (9, 3))
+    if page := _websudo(ask):
+        return page
+    ask.need_admin()
+    rows = [
+        {
+            "operation": {
+                "targetType": "application",
+                "operationKey": "use" if each.access == "user" else "administer",
+            },
+            "subject": {"type": "group", "name": each.name, "displayName": each.name},
+        }
+        for each in ask.wiki.groups.values()
+        if each.access and not each.gone
+    ]
+    if ask.wiki.anonymous_on:
+        rows.append(
+            {
+                "operation": {"targetType": "application", "operationKey": "use"},
+                "subject": {"type": "anonymous", "displayName": "Anonymous"},
+            }
+        )
+    return web.json_response(rows)
+
+
 def webhooks(ask: Ask) -> Any:
     ask.need_admin()
     return web.json_response([])
@@ -399,5 +427,6 @@ ENDPOINTS: Table = [
     ("GET", f"{_V1}/admin/users/list/active", active_users),
     ("GET", f"{_V1}/group", groups),
     ("GET", f"{_V1}/group/{{}}/member", members),
+    ("GET", f"{_V1}/permissions", global_permissions),
     ("GET", f"{_V1}/webhooks", webhooks),
 ]

@@ -1,7 +1,8 @@
 """Who may read what in a wiki, in the plainest way: sets, and not a line of the product.
 
-    may read =  may use the product  AND  may view the space  AND  for every restricted one of itself and what it stands
-                under: is named there, by himself or by a group of his
+    may read =  may use the product, or is anonymous where anonymous people may
+                AND  may view the space
+                AND  for every restricted one of itself and what it stands under: is named there, himself or his group
 
 After Atlassian's "Page restrictions" and "Inherited page restrictions"; what belongs to a page (attachment,
 comment, reply) has the page's rights. What the company's data policy keeps from apps, and what is no current content,
@@ -25,7 +26,12 @@ def groups_of(wiki: Wiki, account: str) -> set[str]:
 
 def may_use(wiki: Wiki, person: Person) -> bool:
     """Whether the account can open the product: active, a person, with a licence or as a guest."""
-    return person.active and person.kind == "atlassian" and (person.licensed or person.guest)
+    return is_somebody(person) and (person.licensed or person.guest)
+
+
+def is_somebody(person: Person) -> bool:
+    """Whether there is a person behind the account who can come at all."""
+    return person.active and person.kind == "atlassian"
 
 
 def is_super(wiki: Wiki, person: Person) -> bool:
@@ -83,6 +89,23 @@ def access_classes(wiki: Wiki, person: Person) -> set[str]:
     return classes
 
 
+def is_anonymous(space: Space, wiki: Wiki) -> bool:
+    """Whether the space is open to people whom nobody knows."""
+    given = {each.id for each in space.grants if (each.operation, each.target) == ("read", "space")}
+    assigned = {
+        each.id
+        for each in space.assigned
+        if each.role in wiki.roles and "read/space" in wiki.roles[each.role].permissions
+    }
+    counting = {"PRE_ROLES": given, "ROLES": assigned}.get(wiki.roles_mode, given | assigned)
+    return not space.gone and "anonymous-users" in counting
+
+
+def restricted(content: Content) -> bool:
+    """Whether only some may view it."""
+    return bool(content.read)
+
+
 def host(wiki: Wiki, content: Content) -> Content:
     """What the content belongs to: itself, or for what has no rights of its own, the page it hangs on."""
     while content.kind in LEAVES and content.parent in wiki.content:
@@ -93,14 +116,17 @@ def host(wiki: Wiki, content: Content) -> Content:
 def may_view(wiki: Wiki, person: Person, content: Content) -> bool:
     """Whether the vendor shows it to the person, whatever its status but gone."""
     page = host(wiki, content)
-    if not may_use(wiki, person) or "deleted" in (page.status, content.status):
+    if "deleted" in (page.status, content.status) or not is_somebody(person):
         return False
+    standing = [page] if page.kind == "blogpost" else [page, *wiki.chain(page)]
+    if not may_use(wiki, person):
+        # Without a licence he is one of the anonymous people: grants and restrictions that name him do not count.
+        return wiki.anonymous_on and is_anonymous(wiki.spaces[page.space], wiki) and not any(map(restricted, standing))
     if not may_view_space(wiki, person, wiki.spaces[page.space]):
         return False
     if is_super(wiki, person):
         return True
     groups = groups_of(wiki, person.account)
-    standing = [page] if page.kind == "blogpost" else [page, *wiki.chain(page)]
     return all(person.account in each.read.users or groups & each.read.groups for each in standing if each.read)
 
 
