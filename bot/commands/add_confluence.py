@@ -39,6 +39,9 @@ from bot.commands.running import as_json
 @click.option(
     "--licensed-is-everyone", is_flag=True, help="Every employee has a licence: say it in public channels, too."
 )
+@click.option(
+    "--product-group", "product_groups", multiple=True, help="Data Center before 9.3: a group that may use Confluence."
+)
 @as_json
 def confluence(
     name: str,
@@ -54,6 +57,7 @@ def confluence(
     webhook_secret_env: str | None,
     every: tuple[str, ...],
     licensed_is_everyone: bool,
+    product_groups: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Add a Confluence, Cloud or Data Center; it is looked at first."""
@@ -76,6 +80,8 @@ def confluence(
         settings["every"] = dict(map(_cadence, every))
     if licensed_is_everyone:
         settings["everyone_is_licensed"] = True
+    if product_groups:
+        settings["product_groups"] = list(product_groups)
     added("confluence", name, settings, as_json)
 
 

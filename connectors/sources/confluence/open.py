@@ -12,7 +12,7 @@ from typing import Any
 
 from connectors.errors import Stop
 from connectors.http import Site
-from connectors.ports import FarSource, Finding, Memory, SourceConfig
+from connectors.ports import FarSource, Finding, Memory, Rights, SourceConfig
 from connectors.sources.confluence import probe
 from connectors.sources.confluence.client import LIMITS, Account, Client, Pace
 from connectors.sources.confluence.cloud import Cloud
@@ -25,6 +25,7 @@ from connectors.sources.confluence.principals import Principals
 from connectors.sources.confluence.rights import CloudRights, ServerRights
 from connectors.sources.confluence.source import ConfluenceSource, Reach, feeds_of
 from connectors.sources.confluence.wiki import Notices, Wiki
+from policies.names import Principal
 
 LEASE = timedelta(hours=24)
 _GATEWAY = "/ex/confluence/"
@@ -49,6 +50,7 @@ class Chosen:
     webhook_secret: Mapping[str, str] | None
     every: Mapping[str, timedelta]
     everyone_is_licensed: bool
+    product_groups: frozenset[str]  # of a Data Center before 9.3: whose members may use it
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Chosen:
@@ -80,6 +82,7 @@ class Chosen:
             webhook_secret=settings.get("webhook_secret"),
             every=every,
             everyone_is_licensed=bool(settings.get("everyone_is_licensed")),
+            product_groups=frozenset(map(str, settings.get("product_groups") or ())),
         )
 
 
@@ -114,10 +117,9 @@ async def open_confluence(
             notices,
             hurried=hurried,
         )
-        rights = CloudRights if chosen.cloud else ServerRights
         yield FarSource(
             source=source,
-            rights=rights(client, principals, frozenset(everyone)),
+            rights=_rights(chosen, client, principals, frozenset(everyone)),
             feeds=told,
             stale_grant_bound=chosen.lease,
             probe=partial(_probed, wiki, chosen),
@@ -140,6 +142,12 @@ def _account(chosen: Chosen, secret: Secret) -> Account:
             return Account.bearer(token)
         case other:
             raise Stop(f"--auth is basic or bearer, not {other!r}")
+
+
+def _rights(chosen: Chosen, client: Client, principals: Principals, everyone: frozenset[Principal]) -> Rights:
+    if chosen.cloud:
+        return CloudRights(client, principals, everyone)
+    return ServerRights(client, principals, everyone, chosen.product_groups)
 
 
 def _wiki(chosen: Chosen, client: Client, principals: Principals, notices: Notices) -> Wiki:

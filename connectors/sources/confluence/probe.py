@@ -23,10 +23,10 @@ async def findings(wiki: Wiki, keys: Sequence[str], cloud: bool, live_check: str
     try:
         spaces = await wiki.spaces(keys)
     except Lost as error:
-        return [Finding("the account", False, str(error), _token_fix(cloud, error.status))]
+        return [Finding("the account and its token", False, str(error), _token_fix(cloud, error.status))]
     except DoorError as error:
         return [Finding("the address", False, str(error), "check --base-url, and that it can be reached from here")]
-    found = [Finding("the account", True)]
+    found = [Finding("the account and its token", True)]
     there = {space.key for space in spaces}
     for key in keys:
         if key not in there:

@@ -6,7 +6,7 @@ Who may not open the product at all is nobody there, whatever grants still name 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from connectors.ports import Membership
@@ -18,6 +18,7 @@ from policies.names import Principal
 _GONE = Membership(active=False, principals=frozenset())
 _NO_PEOPLE = frozenset({"app", "customer", "anonymous", "unknown"})
 _ACTIVE = frozenset({"active", "current"})
+_USES = frozenset({"use", "administer"})
 _NOT_THERE = frozenset({400, 404, 405, 410})
 _KNOWN_FOR = timedelta(minutes=5)  # which groups give the product
 
@@ -112,15 +113,26 @@ class CloudRights:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """Whom a Data Center lets use the product at all; None: it does not say."""
+
+    users: frozenset[str]
+    groups: frozenset[str]
+    anonymous: bool
+
+
 @dataclass(slots=True)
 class ServerRights:
-    """Port `Rights` on Data Center."""
+    """Port `Rights` on Data Center. `product_groups`: whose members may use it, where a version before 9.3 does not
+    tell; without them, whoever is in any group."""
 
     client: Client
     principals: Principals
     everyone: frozenset[Principal]
+    product_groups: frozenset[str] = frozenset()
     rules_everybody: bool = False
-    supers: bool = field(default=True)  # members of the super group see everything, as they do there
+    _product: tuple[datetime, _Product | None] | None = None
 
     @property
     def provider(self) -> str:
@@ -140,11 +152,51 @@ class ServerRights:
         if status and status.casefold() not in _ACTIVE:
             return _GONE
         groups = await _groups(self.client, {"key": account}, "name")
-        p = self.principals
-        found = {p.user(account), p.anonymous, p.authenticated, *map(p.group, groups)}
-        found |= {p.licensed} if groups else set()
-        found |= {p.supers} if self.supers and SUPER_GROUP in groups else set()
+        product, p = await self._uses(now), self.principals
+        if product is None:
+            may_use, anonymous = bool(groups & self.product_groups if self.product_groups else groups), True
+        else:
+            may_use, anonymous = account in product.users or bool(groups & product.groups), product.anonymous
+        if not may_use:
+            return Membership(active=True, principals=frozenset({p.anonymous} if anonymous and product else ()))
+        found = {p.user(account), p.authenticated, p.licensed, *map(p.group, groups)}
+        found |= {p.anonymous}  # whoever is signed in reads what is open to anybody
+        found |= {p.supers} if SUPER_GROUP in groups else set()
         return Membership(active=True, principals=frozenset(found))
+
+    async def _uses(self, now: datetime) -> _Product | None:
+        if self._product is None or now - self._product[0] >= _KNOWN_FOR:
+            self._product = (now, await self._read_uses())
+        return self._product[1]
+
+    async def _read_uses(self) -> _Product | None:
+        """The global permissions, since 9.3; raises DoorError where they are there and we may not read them."""
+        try:
+            told = await self.client.get("rest/api/permissions")
+        except Lost as error:
+            if error.status in (404, 405, 410):
+                return None
+            raise
+        rows = told.get("results") if isinstance(told, dict) else told
+        if not isinstance(rows, list):
+            return None
+        users: set[str] = set()
+        groups: set[str] = set()
+        anonymous = False
+        for row in (row for row in rows if isinstance(row, dict)):
+            operation, subject = row.get("operation"), row.get("subject")
+            if not isinstance(operation, dict) or not isinstance(subject, dict):
+                continue
+            if operation.get("targetType") != "application" or operation.get("operationKey") not in _USES:
+                continue
+            match text_of(subject, "type").casefold():
+                case "group":
+                    groups.add(text_of(subject, "name"))
+                case "user" | "known":
+                    users.add(text_of(subject, "userKey"))
+                case "anonymous":
+                    anonymous = True
+        return _Product(frozenset(users - {""}), frozenset(groups - {""}), anonymous)
 
 
 async def _groups(client: Client, who: Mapping[str, str], field_name: str) -> frozenset[str]:

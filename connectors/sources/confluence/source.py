@@ -251,7 +251,10 @@ class ConfluenceSource:
     async def _access(self, run: _Run, space: Space, before: Node | None) -> tuple[Access, datetime]:
         """Who may view it and when that was true: what can't be read now is as it was, for as long as its lease."""
         try:
-            return await self._wiki.access(space), run.now
+            access = await self._wiki.access(space)
+            if isinstance(access, Unknown):
+                run.fault(f"space {space.key}: {access.reason}; nobody is answered from it")
+            return access, run.now
         except Transient as error:
             run.fault(f"who may view space {space.key} could not be read: {error}")
             if before is not None and isinstance(before.rules, Own):
