@@ -7,14 +7,14 @@ does not know yet is asked for by itself.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from connectors.errors import Transient
 from connectors.records import Node
 from connectors.sources.confluence.client import Client, Json, Lost, quoted, text_of
-from connectors.sources.confluence.mapping import ADF, CONTAINERS, FOLDERS, STORAGE, Body, Item, Space, is_since
+from connectors.sources.confluence.mapping import ADF, CONTAINERS, FOLDERS, PAGES, STORAGE, Body, Item, Space, is_since
 from connectors.sources.confluence.permissions import CloudSpaces, Restrictions, Rules
 from connectors.sources.confluence.wiki import Leaves, Seen
 from policies.access import Access
@@ -42,6 +42,7 @@ class Cloud:
     client: Client
     read_spaces: CloudSpaces
     read_restrictions: Restrictions
+    missing: set[str] = field(default_factory=set)
     _leaves: dict[str, list[Item]] | None = None  # files and comments by what they belong to, of the whole site
     _listed: bool = True  # the site gives all files and comments in lists of their own
 
@@ -83,10 +84,35 @@ class Cloud:
 
     async def contents(self, space: Space) -> AsyncIterator[Sequence[Seen]]:
         """Every current page and blog post of a space."""
+        self.missing.discard("blogpost")
         for kind in ("page", "blogpost"):
-            params = {"status": "current"} | ({"depth": "all"} if kind == "page" else {})
-            async for page in self.client.pages(f"api/v2/spaces/{space.id}/{_MANY[kind]}", params):
-                yield [Seen(item) for row in page if (item := _item(row, kind)).id and item.status == "current"]
+            try:
+                async for seen in self._contents(space, kind):
+                    yield seen
+            except Lost as error:
+                if kind == "page" or error.status not in _UNKNOWN_THERE:
+                    raise
+                self.missing.add(kind)
+
+    async def _contents(self, space: Space, kind: str) -> AsyncIterator[Sequence[Seen]]:
+        """One kind: in the space, or, where the site has no such list, of the whole site cut down to the space."""
+        status = {"status": "current"}
+        ways = (
+            (f"api/v2/spaces/{space.id}/{_MANY[kind]}", status | ({"depth": "all"} if kind == "page" else {})),
+            (f"api/v2/{_MANY[kind]}", status | {"space-id": space.id}),
+        )
+        for path, params in ways:
+            begun = False
+            try:
+                async for page in self.client.pages(path, params):
+                    begun = True
+                    items = [_item(row, kind) for row in page]
+                    here = [item for item in items if item.space in ("", space.id) and item.status == "current"]
+                    yield [Seen(item) for item in here if item.id]
+                return
+            except Lost as error:
+                if begun or path == ways[-1][0] or error.status not in _UNKNOWN_THERE:
+                    raise
 
     async def restrictions(self, space: Space) -> AsyncIterator[Sequence[tuple[str, Rules]]]:
         """Own restrictions of pages and what contains them, as far as search gives them whole."""
@@ -121,13 +147,17 @@ class Cloud:
 
     async def above(self, item: Item) -> Item | None:
         """The same item with its place, where the server left it out; None where that can't be had."""
+        asked = await self.one(item.id, item.kind)
+        if asked is None or asked.placed:
+            return asked
         last: Json = {}
         try:
             async for page in self.client.pages(f"api/v2/{_MANY[item.kind]}/{item.id}/ancestors"):
                 last = page[-1] if page else last
         except Lost:
             return None
-        return replace(item, parent=text_of(last, "id") or None, parent_kind=text_of(last, "type") or None, placed=True)
+        above, kind = text_of(last, "id") or None, text_of(last, "type") or None
+        return replace(asked, parent=above, parent_kind=kind, placed=True)
 
     async def changed(self, since: datetime, now: datetime, spaces: Sequence[Space]) -> AsyncIterator[Sequence[Item]]:
         """Current pages, blog posts, files and comments changed at or after a server time, the newest first."""
@@ -276,7 +306,7 @@ def _item(row: Any, kind: str, *, inline: bool = False, holder: Item | None = No
         status=text_of(row, "status") or "current",
         link=link,
         facts=facts,
-        placed=kind not in CONTAINERS or "parentId" in row,
+        placed=(kind not in CONTAINERS or "parentId" in row) and (kind not in PAGES or "number" in version),
     )
 
 

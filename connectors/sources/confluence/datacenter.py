@@ -33,6 +33,7 @@ class DataCenter:
     client: Client
     read_spaces: ServerSpaces
     read_restrictions: Restrictions
+    missing: set[str] = field(default_factory=set)
     _by_search: bool = field(default=True)  # search is there
 
     # ------------------------------------------------------------ spaces
@@ -209,7 +210,7 @@ def _item(row: Any, space: str, *, kind: str = "", holder: Item | None = None) -
         link=text_of(links, "webui"),
         facts={name: value for name, value in facts.items() if value},
         chain=chain,
-        placed=kind != "page" or chain is not None,
+        placed=(kind != "page" or chain is not None) and (kind not in PAGES or "number" in version),
     )
 
 

@@ -80,16 +80,24 @@ class Restrictions:
         return self._rules(window.users, window.groups)
 
     async def _window(self, content: str, start: int, limit: int) -> _Window:
-        told = await self.client.get(
-            f"rest/api/content/{content}/restriction/byOperation/read",
-            {"expand": "restrictions.user,restrictions.group", "start": str(start), "limit": str(limit)},
-        )
+        told = await self._told(content, start, limit)
         if isinstance(told, dict) and "restrictions" not in told and isinstance(told.get("read"), dict):
             told = told["read"]
         window = _window(told, limit)
         if window is None:
             raise Lost("the server's answer about restrictions makes no sense", 200)
         return window
+
+    async def _told(self, content: str, start: int, limit: int) -> Any:
+        at = f"rest/api/content/{content}/restriction/byOperation"
+        params = {"expand": "restrictions.user,restrictions.group", "start": str(start), "limit": str(limit)}
+        try:
+            return await self.client.get(f"{at}/read", params)
+        except Lost as error:
+            if error.status not in _NOT_THERE or start:
+                raise
+        expand = "read.restrictions.user,read.restrictions.group"  # where the server has only the list of operations
+        return await self.client.get(at, {"expand": expand})
 
     def _rules(self, users: Iterable[Json], groups: Iterable[Json]) -> Rules:
         users, groups = list(users), list(groups)

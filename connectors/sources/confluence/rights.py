@@ -39,17 +39,11 @@ class CloudRights:
 
     async def membership(self, account: str, kind: Kind, now: datetime) -> Membership:
         """Everything that the account is; raises DoorError where a part of it can't be had."""
-        try:
-            told = await self.client.get(
-                "rest/api/user", {"accountId": account, "expand": "operations,isExternalCollaborator"}
-            )
-        except Lost as error:
-            if error.status in (404, 410):
-                return _GONE
-            raise
-        if not isinstance(told, dict) or text_of(told, "accountId") != account:
+        told = await self._account(account)
+        if told is None or text_of(told, "accountId") not in ("", account):
             return _GONE
-        if text_of(told, "accountType") in _NO_PEOPLE or not await self._is_active(account, told):
+        status = text_of(told, "accountStatus")
+        if text_of(told, "accountType") in _NO_PEOPLE or (status and status.casefold() not in _ACTIVE):
             return _GONE
         groups = await _groups(self.client, {"accountId": account}, "id")
         guest = _is_guest(told)
@@ -62,19 +56,26 @@ class CloudRights:
         found |= {p.admins} if admin and not guest else set()
         return Membership(active=True, principals=frozenset(found))
 
-    async def _is_active(self, account: str, told: Json) -> bool:
-        status = text_of(told, "accountStatus")
-        if not status:
-            try:
-                asked = await self.client.post("api/v2/users-bulk", {"accountIds": [account]})
-            except Lost:
-                return True  # this site tells nobody's status; who is closed is not found at all
-            rows = asked.get("results") if isinstance(asked, dict) else None
-            row = next(
-                (row for row in rows or () if isinstance(row, dict) and text_of(row, "accountId") == account), {}
-            )
-            status = text_of(row, "accountStatus")
-        return not status or status.casefold() in _ACTIVE
+    async def _account(self, account: str) -> Json | None:
+        """What the site says of an account; None where there is none. Who can be listed in bulk only is asked so."""
+        told: Json | None = None
+        try:
+            expand = {"accountId": account, "expand": "operations,isExternalCollaborator"}
+            answer = await self.client.get("rest/api/user", expand)
+            told = answer if isinstance(answer, dict) else None
+        except Lost as error:
+            if error.status not in (404, 410):
+                raise
+        if told is not None and text_of(told, "accountStatus"):
+            return told
+        try:
+            asked = await self.client.post("api/v2/users-bulk", {"accountIds": [account]})
+        except Lost as error:
+            # Without that list, who is found by himself is as he says; else his groups are all there is to know.
+            return told if told is not None or error.status not in _NOT_THERE else {}
+        rows = asked.get("results") if isinstance(asked, dict) else None
+        known = [row for row in rows or () if isinstance(row, dict) and text_of(row, "accountId") == account]
+        return {**known[0], **(told or {})} if known else told
 
     async def _product(self, told: Json, groups: frozenset[str], now: datetime) -> tuple[bool, bool, bool]:
         """Whether the account may open the product, holds a licence, and administers it."""
@@ -146,7 +147,7 @@ class ServerRights:
             if error.status in (404, 410):
                 return _GONE
             raise
-        if not isinstance(told, dict) or text_of(told, "userKey") != account:
+        if not isinstance(told, dict) or text_of(told, "userKey") not in ("", account):
             return _GONE
         status = text_of(told, "status")
         if status and status.casefold() not in _ACTIVE:

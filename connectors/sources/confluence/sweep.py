@@ -55,13 +55,15 @@ class Sweep:
         await reading.each_restriction()
         leaves = await self.wiki.leaves(space, [item for item in reading.items.values() if item.kind in PAGES])
         nodes = self._nodes(space, reading)
+        missing = {key: node for key, node in known.items() if node.kind in self.wiki.missing and key not in nodes}
+        nodes |= {key: replace(node, walk=self.walk) for key, node in missing.items()}
         nodes |= self._leaves(space, leaves.items, nodes)
         if not leaves.complete:
             nodes |= self._kept_leaves(known, nodes)
         await self._remember(list(nodes.values()))
         return Swept(
             documents=sum(node.is_document for node in nodes.values()),
-            read_at=min((known[key].rules_at for key in reading.stale), default=self.now),
+            read_at=min((known[key].rules_at for key in (*reading.stale, *missing)), default=self.now),
             newest=max((item.changed for item in (*reading.items.values(), *leaves.items)), default=""),
             problems=(*reading.problems, *leaves.problems),
         )

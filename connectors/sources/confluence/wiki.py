@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -47,6 +47,11 @@ class Wiki(Protocol):
 
     @property
     def client(self) -> Client: ...
+
+    @property
+    def missing(self) -> Collection[str]:
+        """Kinds of content that the last enumeration could not list, since the server has no list of them."""
+        ...
 
     async def spaces(self, keys: Sequence[str]) -> Sequence[Space]:
         """The current spaces that the account may view: all, or those with these keys."""
