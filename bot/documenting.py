@@ -17,9 +17,8 @@ _SETTINGS = """# Settings
 
 Environment variables, read once when a command starts. Nothing has to be set for `footnote demo`, `sync` and `ask` on
 a files source. Each may also be read from a file: `NAME_FILE` names it, which suits mounted secrets. Empty means not
-set. An unknown name with the prefix is an error that names the nearest known one; names that begin with
-`FOOTNOTE_SOURCE_` are no settings, but free for the secrets of sources (`--secret-env`). Addresses have to be `https`, except
-on this machine.
+set. An unknown name with the prefix is an error that names the nearest known one, unless a source keeps its secret
+there (`--secret-env`). Addresses have to be `https`, except on this machine.
 
 | setting | type | default | meaning |
 |---|---|---|---|

@@ -205,6 +205,13 @@ async def _config(doors: Keeping, name: str) -> SourceConfig:
     return config
 
 
+def variables_of(settings: Mapping[str, Any]) -> frozenset[str]:
+    """The environment variables that a source's settings refer to."""
+    nested = [each for each in settings.values() if isinstance(each, Mapping)]
+    own = {value for key, value in settings.items() if key == "secret_env" and isinstance(value, str)}
+    return frozenset(own).union(*map(variables_of, nested))
+
+
 def _unknown(name: str) -> Unusable:
     return Unusable(f"there is no source {name!r}; `footnote source list` names them")
 

@@ -8,7 +8,7 @@ them. Settings are read once; nothing else in the product looks at the environme
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from datetime import timedelta
 from pathlib import Path
@@ -19,14 +19,20 @@ from bot.prices import LIST_PRICES, Prices
 from policies.names import Principal
 
 PREFIX = "FOOTNOTE_"
-OF_SOURCES = PREFIX + "SOURCE_"
-"""How the name of a variable with the prefix begins that is no setting, but free for the secret of a source."""
 _LARGEST_SECRET = 1_000_000  # bytes
 T = TypeVar("T")
 
 
 class WrongSettings(WrongUse):
     """A setting that can't be used; the message is one sentence that says what to do."""
+
+
+class NoSuchSetting(WrongSettings):
+    """A variable with the prefix that is no setting. It may still hold the secret of a source that names it."""
+
+    def __init__(self, names: frozenset[str], nearest: str) -> None:
+        super().__init__(f"there is no setting {min(names)}; did you mean {nearest}?")
+        self.names = names
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -333,14 +339,17 @@ class Settings:
     )
 
     @classmethod
-    def read(cls, environ: Mapping[str, str] | None = None) -> Settings:
-        """Settings from the environment; raises WrongSettings with one sentence that says what to do."""
+    def read(cls, environ: Mapping[str, str] | None = None, *, secrets: Collection[str] = ()) -> Settings:
+        """Settings from the environment; raises WrongSettings with one sentence that says what to do. `secrets`: names
+        of variables that hold secrets of sources."""
         given = {
             name: value
             for name, value in (os.environ if environ is None else environ).items()
-            if name.startswith(PREFIX) and not name.startswith(OF_SOURCES)
+            if name.startswith(PREFIX) and name not in secrets
         }
         known = {PREFIX + each.name.upper(): each for each in fields(cls)}
+        if strangers := frozenset(name for name in given if name.removesuffix("_FILE") not in known):
+            raise NoSuchSetting(strangers, _nearest(min(strangers), known))
         values: dict[str, Any] = {}
         for name in sorted(given):
             setting, from_file = _setting_of(name, known)
@@ -382,8 +391,8 @@ class Settings:
         WrongSettings with one sentence where it is not there."""
         match dict(reference):
             case {"secret_env": str(name), **rest} if not rest:
-                if name.startswith(PREFIX) and not name.startswith(OF_SOURCES):
-                    raise WrongSettings(f"{name!r} is kept for settings; name the secret {OF_SOURCES}… or otherwise")
+                if name.removesuffix("_FILE") in {row.name for row in rows()}:
+                    raise WrongSettings(f"{name!r} is a setting; keep the secret of a source in a variable of its own")
                 return variable(name).reveal()
             case {"secret_file": str(path), **rest} if not rest:
                 text = _file_of_secret(Path(path).expanduser())
@@ -416,17 +425,15 @@ def _row(each: Field[Any]) -> Row:
     return Row(PREFIX + each.name.upper(), facts["kind"], facts["shown"] or plain, facts["meaning"], facts["secret"])
 
 
-def _setting_of(name: str, known: Mapping[str, Field[Any]]) -> tuple[str, bool]:
+def _setting_of(name: str, known: Collection[str]) -> tuple[str, bool]:
     """The setting that a variable sets, and whether it names a file that holds the value."""
-    if name in known:
-        return name, False
-    setting = name.removesuffix("_FILE")
-    if setting != name and setting in known:
-        return setting, True
+    return (name, False) if name in known else (name.removesuffix("_FILE"), True)
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(name, known, n=1, cutoff=0.0)
-    raise WrongSettings(f"there is no setting {name}; did you mean {near[0]}?")
+    return get_close_matches(name, known, n=1, cutoff=0.0)[0]
 
 
 def _file_of_secret(path: Path) -> str:

@@ -238,6 +238,17 @@ def _database(settings: Settings) -> str:
     return f"sqlite+aiosqlite:///{(settings.data / 'ledger.sqlite').absolute()}"
 
 
+async def secret_variables(settings: Settings) -> frozenset[str]:
+    """The environment variables that configured sources keep their secrets in; none where there is no ledger yet."""
+    from bot.keeping import variables_of
+    from connectors.ledger.open import open_ledger
+
+    if settings.database_url is None and not (settings.data / "ledger.sqlite").exists():
+        return frozenset()
+    async with open_ledger(_database(settings), _limits(settings)) as ledger:
+        return frozenset().union(*(variables_of(each.settings) for each in await ledger.sources.list()))
+
+
 def check_address(url: str, *, in_the_open: bool) -> None:
     """Refuse a database's address that can't be read, and a password `in_the_open`: in a command's arguments."""
     from connectors.ledger.address import address, holds_password

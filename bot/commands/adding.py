@@ -23,7 +23,9 @@ def added(kind: str, name: str, settings: Mapping[str, Any], as_json: bool) -> N
 
         return await add_source(app.keeping, name, kind, settings)
 
-    found = run(work)
+    from bot.keeping import variables_of
+
+    found = run(work, secrets=variables_of(settings))
     refused = found["state"] == "refused"
     if as_json:
         screen.emit(found)

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, Select, delete, func, insert, or_, select, text
+from sqlalchemy import Row, Select, bindparam, delete, func, insert, or_, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from connectors.ledger.catalog import close
@@ -146,15 +146,21 @@ class SqlMemory:
 
     async def told(self, events: Sequence[Event], at: datetime) -> None:
         """What events told, in one step: what they close is closed, and a hint is kept of each for the next run."""
+        kept = list({(event.key, event.what): event for event in events}.values())
+        if not kept:
+            return
         async with self._door.write() as connection:
-            for event in events:
+            closing: dict[str, str] = {}
+            for event in kept:
                 if event.closes:
                     roots = [event.key] if event.key else await self._tops(connection)
-                    await close(connection, self._source, dict.fromkeys(roots, f"an event: {event.what}"), at)
-                same = (source_hints.c.source == self._source) & (source_hints.c.key == event.key)
-                await connection.execute(delete(source_hints).where(same, source_hints.c.what == event.what))
-                row = {"source": self._source, "key": event.key, "what": event.what, "at": at}
-                await connection.execute(insert(source_hints).values(**row))
+                    closing |= dict.fromkeys(roots, f"an event: {event.what}")
+            await close(connection, self._source, closing, at)
+            rows = [{"source": self._source, "key": event.key, "what": event.what, "at": at} for event in kept]
+            same = (source_hints.c.source == self._source) & (source_hints.c.key == bindparam("its_key"))
+            again = delete(source_hints).where(same, source_hints.c.what == bindparam("its_what"))
+            await connection.execute(again, [{"its_key": row["key"], "its_what": row["what"]} for row in rows])
+            await connection.execute(insert(source_hints), rows)
             of_source = source_hints.c.source == self._source
             count = (await connection.execute(select(func.count()).where(of_source))).scalar() or 0
             if count > MOST_HINTS:

@@ -271,7 +271,7 @@ class SourceHintRow(Row, table=True):
     """What an event told of a far source between two runs."""
 
     __tablename__ = "source_hints"
-    __table_args__ = (Index("ix_source_hints_source_number", "source", "number"), {"sqlite_autoincrement": True})
+    __table_args__ = (Index("ix_source_hints_source_key", "source", "key"), {"sqlite_autoincrement": True})
     number: int | None = _id()
     source: str = _text()
     key: str = _text()  # empty: the whole source

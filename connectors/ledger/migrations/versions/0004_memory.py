@@ -50,13 +50,13 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("number", name=op.f("pk_source_hints")),
         sqlite_autoincrement=True,
     )
-    op.create_index("ix_source_hints_source_number", "source_hints", ["source", "number"], unique=False)
+    op.create_index("ix_source_hints_source_key", "source_hints", ["source", "key"], unique=False)
     op.create_index("ix_documents_source_key", "documents", ["source", "key"], unique=False)
 
 
 def downgrade() -> None:
     op.drop_index("ix_documents_source_key", table_name="documents")
-    op.drop_index("ix_source_hints_source_number", table_name="source_hints")
+    op.drop_index("ix_source_hints_source_key", table_name="source_hints")
     op.drop_table("source_hints")
     op.drop_table("source_notes")
     op.drop_index("ix_nodes_source_parent", table_name="nodes")
