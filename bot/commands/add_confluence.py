@@ -16,7 +16,7 @@ from bot.commands.running import as_json
 @click.option(
     "--base-url", required=True, help="The site, as in https://x.atlassian.net/wiki, or the gateway of tokens."
 )
-@click.option("--edition", required=True, type=click.Choice(["cloud", "datacenter"]))
+@click.option("--edition", required=True, type=click.Choice(["cloud", "datacenter"]), help="Which product it is.")
 @click.option("--auth", required=True, type=click.Choice(["basic", "bearer"]), help="basic: e-mail and API token.")
 @click.option("--user", help="The e-mail address of the account, with --auth basic.")
 @click.option("--secret-env", help="The environment variable that holds the token.")
