@@ -64,6 +64,10 @@ SHAPES = {
     "footnote person unlink": _PERSON,
     "footnote reindex": "`{before, now, passages, embedded, to_read_again}`",
     "footnote search": "`{results: [{chunk_id, title, url, section, version, score, ranks}], trace_id}`",
+    "footnote source add confluence": (
+        "`{name, kind, state, base_url, edition, auth, secret, spaces, lease, live_check, "
+        "findings: [{check, ok, problem, fix, essential}]}`; `state` is `refused` where it was not added"
+    ),
     "footnote source add files": "`{name, kind, state, path}`",
     "footnote source list": f"lines {_STATE}",
     "footnote source pause": "`{name, kind, state}`",

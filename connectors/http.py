@@ -160,10 +160,13 @@ class Site:
         body: bytes | None = None,
         repeatable: bool = False,
         limits: Limits | None = None,
+        follow: bool = True,
     ) -> Answer:
         """Ask, again where that may help, until an answer that is worth having or the limits are reached. An answer may
-        have any status but those of `RETRIED`: these raise Transient in the end."""
-        asked = _Asked(method, self._within(path), dict(params or {}), _sendable(headers, json, body), repeatable)
+        have any status but those of `RETRIED`: these raise Transient in the end. Without `follow` a redirect is an
+        answer like others: where it leads may be for `fetch_elsewhere`."""
+        sent = _sendable(headers, json, body)
+        asked = _Asked(method, self._within(path), dict(params or {}), sent, repeatable, follows=follow)
         if json is not None:
             body = jsons.dumps(json, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
         return await self._bounded(asked, body, limits or self._limits)
@@ -247,7 +250,7 @@ class Site:
                     allow_redirects=False,
                     timeout=timeout,
                 ) as response:
-                    if response.status not in _REDIRECTS:
+                    if response.status not in _REDIRECTS or not asked.follows:
                         return await self._read(response, limits)
                     location = response.headers.get("Location", "")
             except (aiohttp.ClientError, TimeoutError, OSError, ValueError, _Forbidden) as error:
@@ -282,6 +285,7 @@ class _Asked:
     headers: CIMultiDict[str]
     repeatable: bool
     hops: int = field(default=_MOST_HOPS)
+    follows: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -302,6 +302,19 @@ async def test_a_redirect_within_the_site_is_followed_and_one_to_another_host_is
     assert asked == []
 
 
+async def test_a_redirect_is_handed_back_where_it_is_not_to_be_followed() -> None:
+    handler, asked = answers(200)
+
+    async def onward(_: web.Request) -> web.Response:
+        return web.Response(status=302, headers={"Location": "/there?signed"})
+
+    async with served({"/x": onward, "/there": handler}) as url, Site("vendor", url, QUICK) as site:
+        handed = await site.request("GET", "x", repeatable=True, follow=False)
+
+    assert (302, "/there?signed") == (handed.status, handed.headers["location"])
+    assert asked == []
+
+
 async def test_a_link_to_another_host_gets_no_key() -> None:
     async with Site("vendor", "https://vendor.example/api", QUICK) as site:
         for link in (

@@ -27,6 +27,8 @@ class Format(StrEnum):
     PPTX = "pptx"
     XLSX = "xlsx"
     PDF = "pdf"
+    STORAGE = "storage"  # Confluence's, of pages and comments
+    ADF = "adf"  # Atlassian's document format, of live pages
 
 
 _ENDINGS = {
@@ -53,13 +55,15 @@ _MEDIA_TYPES = {
     "application/xhtml+xml": Format.HTML,
     "text/plain": Format.TEXT,
     "application/pdf": Format.PDF,
+    "application/vnd.atlassian.confluence.storage+xml": Format.STORAGE,
+    "application/vnd.atlassian.adf+json": Format.ADF,
     _OFFICE + "wordprocessingml.document": Format.DOCX,
     _OFFICE + "presentationml.presentation": Format.PPTX,
     _OFFICE + "spreadsheetml.sheet": Format.XLSX,
 }
 _MACRO_ENDINGS = {"docm", "dotm", "xlsm", "xltm", "xlsb", "pptm", "potm", "ppsm", "xlam", "ppam"}
 _OLD_ENDINGS = {"doc": "docx", "xls": "xlsx", "ppt": "pptx", "rtf": "docx", "odt": "docx", "ods": "xlsx", "odp": "pptx"}
-_WRITTEN = {Format.MARKDOWN, Format.HTML, Format.TEXT}
+_WRITTEN = {Format.MARKDOWN, Format.HTML, Format.TEXT, Format.STORAGE, Format.ADF}
 _PACKAGED = {Format.DOCX, Format.PPTX, Format.XLSX}
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _WIDE = (b"\xff\xfe", b"\xfe\xff")  # byte order marks of UTF-16, whose text holds zero bytes

@@ -62,6 +62,11 @@ def write(outline: Outline, text: str) -> str | None:
     return squeeze("".join(_texts(titles[0]))) if titles else None
 
 
+def write_tree(outline: Outline, root: etree._Element) -> None:
+    """Write content that is a tree already, its elements named as in HTML and without a style sheet."""
+    _Walk(outline, Sheet("")).whole(root)
+
+
 class _Walk:
     """One pass over a tree, gathering inline text until a block ends."""
 

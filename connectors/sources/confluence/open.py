@@ -1,0 +1,162 @@
+"""Opens a configured Confluence with everything that it is to us."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from connectors.errors import Stop
+from connectors.http import Site
+from connectors.ports import FarSource, Finding, Memory, Rights, SourceConfig
+from connectors.sources.confluence import probe
+from connectors.sources.confluence.client import LIMITS, Account, Client, Pace
+from connectors.sources.confluence.cloud import Cloud
+from connectors.sources.confluence.datacenter import DataCenter
+from connectors.sources.confluence.hook import ConfluenceHook
+from connectors.sources.confluence.live import CloudLiveCheck, everything, what_is_restricted
+from connectors.sources.confluence.mapping import Documents
+from connectors.sources.confluence.permissions import CloudSpaces, Restrictions, ServerSpaces
+from connectors.sources.confluence.principals import Principals
+from connectors.sources.confluence.rights import CloudRights, ServerRights
+from connectors.sources.confluence.source import ConfluenceSource, Reach, feeds_of
+from connectors.sources.confluence.wiki import Notices, Wiki
+from policies.names import Principal
+
+LEASE = timedelta(hours=24)
+_GATEWAY = "/ex/confluence/"
+_PERIOD = re.compile(r"(\d{1,5})\s*([smhd]?)")
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+Secret = Callable[[Mapping[str, str]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A source's settings, checked."""
+
+    base_url: str
+    cloud: bool
+    auth: str  # basic | bearer
+    user: str
+    secret: Mapping[str, str]
+    spaces: tuple[str, ...]
+    lease: timedelta
+    live_check: str  # off | sensitive | all
+    webhook_secret: Mapping[str, str] | None
+    every: Mapping[str, timedelta]
+    everyone_is_licensed: bool
+    product_groups: frozenset[str]  # of a Data Center before 9.3: whose members may use it
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Chosen:
+        """Raises Stop for settings that can't be: what is wrong, and what to do."""
+        try:
+            edition, auth = str(settings["edition"]), str(settings["auth"])
+            base_url, secret = str(settings["base_url"]).rstrip("/"), settings["secret"]
+        except KeyError as error:
+            raise Stop(f"a confluence source needs {error.args[0]!r}; remove it and add it again") from error
+        if edition not in ("cloud", "datacenter"):
+            raise Stop(f"--edition is cloud or datacenter, not {edition!r}")
+        live = str(settings.get("live_check") or "off")
+        if live not in ("off", "sensitive", "all"):
+            raise Stop(f"--live-check is off, sensitive or all, not {live!r}")
+        if live != "off" and edition == "datacenter":
+            raise Stop("--live-check is for Cloud: Data Center tells nobody what others may read")
+        if auth == "basic" and not settings.get("user"):
+            raise Stop("--auth basic needs --user: the e-mail address of the account that the token belongs to")
+        every = {str(name): period(str(value)) for name, value in dict(settings.get("every") or {}).items()}
+        return cls(
+            base_url=base_url,
+            cloud=edition == "cloud",
+            auth=auth,
+            user=str(settings.get("user") or ""),
+            secret=secret,
+            spaces=tuple(dict.fromkeys(str(key).strip() for key in settings.get("spaces") or () if str(key).strip())),
+            lease=period(str(settings.get("lease") or "24h")),
+            live_check=live,
+            webhook_secret=settings.get("webhook_secret"),
+            every=every,
+            everyone_is_licensed=bool(settings.get("everyone_is_licensed")),
+            product_groups=frozenset(map(str, settings.get("product_groups") or ())),
+        )
+
+
+def period(text: str) -> timedelta:
+    """`24h`, `90m`, `3600`; Stop for what is none, or none worth having."""
+    found = _PERIOD.fullmatch(text.strip())
+    seconds = int(found.group(1)) * _SECONDS[found.group(2)] if found else 0
+    if not seconds:
+        raise Stop(f"{text!r} is no length of time; write it as 24h, 90m or 2d")
+    return timedelta(seconds=seconds)
+
+
+@asynccontextmanager
+async def open_confluence(
+    config: SourceConfig, secret: Secret, memory: Memory, *, hurried: bool, pace: Pace | None = None
+) -> AsyncIterator[FarSource]:
+    """A configured Confluence, as long as the context is open. Raises Stop for settings that can't be."""
+    chosen = Chosen.of(config.settings)
+    async with Site(config.name, chosen.base_url, LIMITS) as site:
+        client = Client(site, _account(chosen, secret), chosen.base_url, pace or Pace())
+        principals, notices = Principals(config.name), Notices()
+        wiki = _wiki(chosen, client, principals, notices)
+        everyone = {principals.anonymous} | ({principals.licensed} if chosen.everyone_is_licensed else set())
+        told = feeds_of(chosen.lease, chosen.every)
+        source = ConfluenceSource(
+            config.name,
+            wiki,
+            memory,
+            Documents(config.name, partial(_web, chosen, client)),
+            Reach(chosen.spaces, chosen.lease),
+            told,
+            notices,
+            hurried=hurried,
+        )
+        yield FarSource(
+            source=source,
+            rights=_rights(chosen, client, principals, frozenset(everyone)),
+            feeds=told,
+            stale_grant_bound=chosen.lease,
+            probe=partial(_probed, wiki, chosen),
+            live=None if chosen.live_check == "off" else CloudLiveCheck(client, memory),
+            live_for=what_is_restricted if chosen.live_check == "sensitive" else everything,
+            hook=ConfluenceHook(secret(chosen.webhook_secret)) if chosen.webhook_secret else None,
+        )
+
+
+async def _probed(wiki: Wiki, chosen: Chosen, now: datetime) -> Sequence[Finding]:
+    return await probe.findings(wiki, chosen.spaces, chosen.cloud, chosen.live_check)
+
+
+def _account(chosen: Chosen, secret: Secret) -> Account:
+    token = secret(chosen.secret)
+    match chosen.auth:
+        case "basic":
+            return Account.basic(chosen.user, token)
+        case "bearer":
+            return Account.bearer(token)
+        case other:
+            raise Stop(f"--auth is basic or bearer, not {other!r}")
+
+
+def _rights(chosen: Chosen, client: Client, principals: Principals, everyone: frozenset[Principal]) -> Rights:
+    if chosen.cloud:
+        return CloudRights(client, principals, everyone)
+    return ServerRights(client, principals, everyone, chosen.product_groups)
+
+
+def _wiki(chosen: Chosen, client: Client, principals: Principals, notices: Notices) -> Wiki:
+    restrictions = Restrictions(client, principals, chosen.cloud)
+    if chosen.cloud:
+        return Cloud(client, CloudSpaces(client, principals, notices), restrictions)
+    return DataCenter(client, ServerSpaces(client, principals, notices), restrictions)
+
+
+def _web(chosen: Chosen, client: Client) -> str:
+    """Where people read: the configured address, unless that is the gateway of tokens, which no browser can use."""
+    return client.told_base or chosen.base_url if _GATEWAY in chosen.base_url else chosen.base_url

@@ -1,0 +1,108 @@
+"""What is looked at before a Confluence is added: which spaces, which rights are missing and what that means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from connectors.errors import DoorError
+from connectors.ports import Finding
+from connectors.records import Own
+from connectors.sources.confluence.client import Lost
+from connectors.sources.confluence.mapping import Space
+from connectors.sources.confluence.wiki import Wiki
+from policies.access import Unknown
+
+_LOOKED_AT = 20  # spaces whose rights are read
+_MOST_LISTS = 60  # answers that are counted
+_PAGES_A_SECOND = 5.0  # asked one by one, cut and embedded on a small machine
+
+
+async def findings(wiki: Wiki, keys: Sequence[str], cloud: bool, live_check: str) -> Sequence[Finding]:
+    """Everything that was looked at, in order; nothing is read that a sync would not read."""
+    try:
+        spaces = await wiki.spaces(keys)
+    except Lost as error:
+        return [Finding("the account and its token", False, str(error), _token_fix(cloud, error.status))]
+    except DoorError as error:
+        return [Finding("the address", False, str(error), "check --base-url, and that it can be reached from here")]
+    found = [Finding("the account and its token", True)]
+    there = {space.key for space in spaces}
+    for key in keys:
+        if key not in there:
+            fix = "let the account view it, or take it off; keys are written as in the space's address"
+            found.append(Finding(f"space {key}", False, "the account can't view it", fix))
+    if not spaces:
+        found.append(
+            Finding("spaces", False, "the account can view no space", "put it into a group that may view some")
+        )
+        return found
+    rights = [await _space(wiki, space, cloud) for space in spaces[:_LOOKED_AT]]
+    if any(each.ok for each in rights):
+        rights = [replace(each, essential=False) for each in rights]  # the others can be answered from
+    return [*found, *rights, await _content(wiki, spaces), await _count(wiki, spaces)]
+
+
+async def _space(wiki: Wiki, space: Space, cloud: bool) -> Finding:
+    name = f"who may view space {space.key}"
+    try:
+        access = await wiki.access(space)
+    except DoorError as error:
+        return Finding(name, False, f"{error}: nobody would be answered from it", _rights_fix(cloud))
+    if isinstance(access, Unknown):
+        return Finding(name, False, f"{access.reason}: nobody would be answered from it", _rights_fix(cloud))
+    if not any(access.clauses):
+        return Finding(name, False, "nobody is named there", "look at the space's permissions", essential=False)
+    return Finding(name, True)
+
+
+async def _content(wiki: Wiki, spaces: Sequence[Space]) -> Finding:
+    """Whether pages and the restriction of one of them can be read."""
+    fix = "give the token read:page and read:content.restriction"
+    for space in spaces[:_LOOKED_AT]:
+        try:
+            async for page in wiki.contents(space):
+                for seen in page[:1]:
+                    rules = seen.rules or await wiki.restriction(seen.item.id)
+                    if isinstance(rules, Own) and isinstance(rules.access, Unknown):
+                        return Finding("restrictions", False, rules.access.reason, fix, essential=False)
+                    return Finding("pages and their restrictions", True)
+        except DoorError as error:
+            return Finding("pages", False, str(error), fix, essential=False)
+    fix = "share pages with it; restricted ones one by one"
+    return Finding("pages", False, "the account can view no page", fix, essential=False)
+
+
+async def _count(wiki: Wiki, spaces: Sequence[Space]) -> Finding:
+    """How many pages there are, as far as a few requests tell, and how long reading them for the first time takes."""
+    count, lists, more = 0, 0, False
+    try:
+        for space in spaces:
+            async for page in wiki.contents(space):
+                count += len(page)
+                lists += 1
+                if lists >= _MOST_LISTS:
+                    break
+            if lists >= _MOST_LISTS:
+                more = True
+                break
+    except DoorError:
+        more = True
+    minutes = max(1, round(count / _PAGES_A_SECOND / 60))
+    least = "more than " if more else ""
+    told = f"{least}{count:,} pages in {len(spaces):,} spaces; a first sync takes {least or 'about '}{minutes:,} min"
+    return Finding("size", True, told, essential=False)
+
+
+def _token_fix(cloud: bool, status: int) -> str:
+    if status == 401 and cloud:
+        return (
+            "check --user and the token; a token with scopes works only at https://api.atlassian.com/ex/confluence/ID"
+        )
+    return "check the token and the account that it belongs to"
+
+
+def _rights_fix(cloud: bool) -> str:
+    if cloud:
+        return "give the token read:space.permission, and read:space for the roles of spaces"
+    return "make the account an administrator of Confluence, from 9.1 on; before that switch the Remote API on too"

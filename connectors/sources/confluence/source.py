@@ -1,0 +1,424 @@
+"""Confluence as a source: which spaces there are, who may view them, what is restricted, and what changed.
+
+A sync that a person asks for reads every space whole: places, restrictions and losses in the same run. In between, each
+feed runs when it is due. Every space is on its own: one that can't be read keeps no other from being told, and one that
+refuses us is closed at once. Everything that was remembered is settled with the ledger in the end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from connectors.errors import DoorError, Skip, Stop, Transient
+from connectors.ports import Feed, Hint, Memory
+from connectors.records import Change, Checkpoint, Inherits, Node, Own, Skipped, SourceDocument, Upsert
+from connectors.sources.confluence.client import Lost
+from connectors.sources.confluence.mapping import (
+    LEAVES,
+    PAGES,
+    Documents,
+    Item,
+    Space,
+    instant,
+    node_of,
+    space_node,
+)
+from connectors.sources.confluence.sweep import Sweep, Swept
+from connectors.sources.confluence.wiki import Notices, Wiki
+from connectors.sync import feeds
+from connectors.sync.placing import Join, Place, Placing
+from connectors.sync.settle import REFUSED, mark, refused, settle, settled, unsettled
+from policies.access import Access, Unknown
+from policies.names import DocumentId
+
+MODIFIED, SPACES, RESTRICTED, WHOLE = "modified", "spaces", "restricted", "whole"
+OVERLAP = timedelta(minutes=10)  # of the modified walk: what the server wrote late, and minutes that are cut off
+_WATERMARK = "watermark"
+_TRIED = "whole:tried"
+_TRIES = 4  # that a whole reading which does not get through to its end is given within its time
+_DEEPEST = 500
+_SPACE = "space"
+
+
+def feeds_of(lease: timedelta, every: Mapping[str, timedelta] | None = None) -> tuple[Feed, ...]:
+    """How changes are learnt of. What bounds a lease is read twice within it."""
+    told = every or {}
+    return (
+        Feed(MODIFIED, told.get(MODIFIED, timedelta(minutes=5)), of_permissions=False),
+        Feed(SPACES, told.get(SPACES, timedelta(minutes=20)), of_permissions=True),
+        Feed(RESTRICTED, told.get(RESTRICTED, min(timedelta(hours=2), lease / 4)), of_permissions=True),
+        Feed(WHOLE, told.get(WHOLE, min(timedelta(hours=12), lease / 2)), of_permissions=True),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What an admin chose of a Confluence."""
+
+    keys: tuple[str, ...]  # of spaces; none: every space that the account can read
+    lease: timedelta
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run on its way."""
+
+    now: datetime
+    whole: bool  # every document is to be told, not only what is new
+    sweep: Sweep
+    due: Collection[str]
+    complete: bool = True
+    newest: str = ""
+    documents: int = 0
+    problems: list[str] = field(default_factory=list)
+    settled: list[str] = field(default_factory=list)
+
+    def fault(self, problem: str) -> None:
+        self.complete = False
+        self.problems.append(problem)
+
+
+class ConfluenceSource:
+    """Port `Source`. `hurried`: a person asked for this sync, so that everything about rights and losses is read."""
+
+    def __init__(
+        self,
+        name: str,
+        wiki: Wiki,
+        memory: Memory,
+        documents: Documents,
+        reach: Reach,
+        told: Sequence[Feed],
+        notices: Notices,
+        *,
+        hurried: bool,
+    ) -> None:
+        self._name = name
+        self._wiki = wiki
+        self._memory = memory
+        self._documents = documents
+        self._reach = reach
+        self._feeds = told
+        self._notices = notices
+        self._hurried = hurried
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def changes(self, cursor: str | None, now: datetime) -> AsyncGenerator[Change, None]:
+        """Everything that is not as the ledger has it; raises Stop where the account is not let in at all."""
+        sweep = Sweep(self._wiki, self._memory, now, now.astimezone(UTC).isoformat())
+        hints = await self._memory.hints()
+        run = _Run(now, cursor is None, sweep, await self._due(now, cursor is None))
+        blocked = await self._wiki.blocked()
+        spaces = [space for space in await self._spaces() if space.key not in blocked]
+        async for change in self._lost(run, spaces, blocked):
+            yield change
+        to_sweep, to_settle = await self._plan(run, spaces, hints)
+        for space in spaces:
+            if space.node_key in to_sweep or SPACES in run.due or space.node_key in to_settle:
+                async for change in self._space(run, space, space.node_key in to_sweep):
+                    yield change
+        self._judge(run, spaces, to_sweep)
+        problems = tuple(dict.fromkeys((*run.problems, *self._notices.said)))
+        yield Checkpoint(json.dumps({"walk": sweep.walk}), run.complete, whole=False, problems=problems)
+        await settled(self._memory, run.settled)
+        if hints:
+            await self._memory.forget_hints(hints[-1].number)
+        if run.complete:
+            await self._ran(run)
+
+    # ------------------------------------------------------------ what is to be done
+
+    async def _due(self, now: datetime, first: bool) -> Collection[str]:
+        if first:
+            return {feed.name for feed in self._feeds}
+        due = {feed.name for feed in await feeds.due(self._memory, self._feeds, now, hurried=self._hurried)}
+        if WHOLE in due and not self._hurried:
+            # One space that is broken for days must not have all others read again with every run.
+            every = next(feed.every for feed in self._feeds if feed.name == WHOLE)
+            tried = instant(await self._memory.note(_TRIED) or "")
+            due -= {WHOLE} if tried is not None and tried <= now < tried + every / _TRIES else set()
+        if WHOLE in due:
+            await self._memory.keep_note(_TRIED, now.astimezone(UTC).isoformat())
+            due |= {MODIFIED, SPACES, RESTRICTED}  # all of it is in that
+        return due
+
+    async def _ran(self, run: _Run) -> None:
+        for feed in run.due:
+            await feeds.gone(self._memory, feed, run.now)
+        if run.newest:
+            await self._memory.keep_note(_WATERMARK, run.newest)
+
+    async def _spaces(self) -> Sequence[Space]:
+        try:
+            return await self._wiki.spaces(self._reach.keys)
+        except Lost as error:
+            raise Stop(
+                f"source {self._name!r} can't list its spaces: {error}; check the account and its token"
+            ) from error
+
+    async def _lost(self, run: _Run, spaces: Sequence[Space], blocked: Collection[str]) -> AsyncIterator[Change]:
+        """Spaces that were there and are not any more: closed, and read whole when they come back."""
+        there = {space.node_key for space in spaces}
+        closed = await self._memory.closed()
+        known = [node async for node in self._memory.containers()]
+        for node in known:
+            key = node.facts.get("key", "")
+            if node.key in there:
+                continue
+            reason = "it is gone, archived or not for us"
+            if key in blocked:
+                reason = "a data security policy keeps apps out of it"
+            if node.key not in closed or not closed[node.key].reason.startswith(REFUSED):
+                run.problems.append(f"space {key}: {reason}; nobody is answered from it")
+                yield refused(node.key, reason)
+        for key in self._reach.keys:
+            if space_node(key) not in there:
+                run.fault(f"space {key} can't be viewed by the account; share it, or take it off the source")
+
+    async def _plan(
+        self, run: _Run, spaces: Sequence[Space], hints: Sequence[Hint]
+    ) -> tuple[Collection[str], Collection[str]]:
+        """Which spaces are read whole, and which others have something to settle."""
+        everything = {space.node_key for space in spaces}
+        known = await self._memory.get(sorted(everything))
+        closed = await self._memory.closed()
+        to_sweep = everything - known.keys()
+        to_sweep |= {key for key in everything & closed.keys() if closed[key].reason.startswith(REFUSED)}
+        if run.whole or WHOLE in run.due:
+            return everything, ()
+        to_settle = set(await unsettled(self._memory)) & everything
+        run_hints = await self._hinted(run, hints, everything)
+        to_sweep |= run_hints
+        if RESTRICTED in run.due:
+            to_settle |= await self._restricted(run, everything - to_sweep)
+        if MODIFIED in run.due:
+            to_settle |= await self._modified(run, spaces)
+        return to_sweep, to_settle
+
+    def _judge(self, run: _Run, spaces: Sequence[Space], swept: Collection[str]) -> None:
+        """No document at all is no success."""
+        if not spaces:
+            run.fault("the account can view no space at all; give it one, or check the source's --space")
+        elif len(swept) == len(spaces) and not run.documents and run.complete:
+            run.fault("not one document was found in any space; check what the account may view")
+
+    # ------------------------------------------------------------ one space
+
+    async def _space(self, run: _Run, space: Space, whole: bool) -> AsyncIterator[Change]:
+        """Read a space, whole or only who may view it, and settle it; what fails here is told of and hurts no other."""
+        key = space.node_key
+        await mark(self._memory, key)
+        try:
+            before = (await self._memory.get([key])).get(key)
+            access, access_at = await self._access(run, space, before)
+            swept = await self._swept(run, space) if whole else None
+            if whole and swept is None and before is None:
+                return
+            node = _space_node(space, access, access_at, before, swept, run.sweep.walk)
+            await self._memory.put([node])
+            told: set[str] = set()
+            walk = run.sweep.walk if swept is not None else None
+            async for change in settle(
+                self._memory,
+                key,
+                access,
+                Join.AND,
+                self._reach.lease,
+                run.now,
+                self._name,
+                base_at=_base_at(node, run.now),
+                walk=walk,
+                describe=partial(self._described, told),
+            ):
+                yield change
+            if run.whole:
+                async for change in self._told_again(key, told):
+                    yield change
+            run.settled.append(key)
+        except Lost as error:
+            run.fault(f"space {space.key}: {error}; nobody is answered from it")
+            yield refused(key, str(error))
+        except (Transient, Skip) as error:
+            run.fault(f"space {space.key} could not be read to its end: {error}")
+
+    async def _access(self, run: _Run, space: Space, before: Node | None) -> tuple[Access, datetime]:
+        """Who may view it and when that was true: what can't be read now is as it was, for as long as its lease."""
+        try:
+            access = await self._wiki.access(space)
+            if isinstance(access, Unknown):
+                run.fault(f"space {space.key}: {access.reason}; nobody is answered from it")
+            return access, run.now
+        except Transient as error:
+            run.fault(f"who may view space {space.key} could not be read: {error}")
+            if before is not None and isinstance(before.rules, Own):
+                return before.rules.access, before.rules_at
+            return Unknown(f"who may view it could not be read: {error}"), run.now
+
+    async def _swept(self, run: _Run, space: Space) -> Swept | None:
+        try:
+            swept = await run.sweep.space(space)
+        except Transient as error:
+            run.fault(f"space {space.key} could not be read to its end: {error}")
+            return None
+        run.documents += swept.documents
+        run.newest = max(run.newest, swept.newest)
+        run.problems += swept.problems
+        if not swept.documents and space.key in self._reach.keys:
+            run.fault(f"space {space.key} holds no document that the account may view; check its rights there")
+        return swept
+
+    # ------------------------------------------------------------ single contents
+
+    async def _modified(self, run: _Run, spaces: Sequence[Space]) -> set[str]:
+        """Read again what was changed since the last time; the spaces to settle."""
+        mark_at = instant(await self._memory.note(_WATERMARK) or "")
+        if mark_at is None:
+            return set()
+        by_id = {each: space.node_key for space in spaces for each in (space.id, space.key)}
+        touched: set[str] = set()
+        try:
+            async for page in self._wiki.changed(mark_at - OVERLAP, run.now, spaces if self._reach.keys else ()):
+                for item in page:
+                    run.newest = max(run.newest, item.changed)
+                    key = await self._taken(run, item, by_id.get(item.space))
+                    touched |= {key} if key else set()
+        except (Transient, Skip) as error:
+            run.fault(f"what was changed could not be read to its end: {error}")
+        return touched
+
+    async def _taken(self, run: _Run, item: Item, container: str | None) -> str | None:
+        """Remember one changed item as it is now; its space, where it has to be settled."""
+        known = await self._memory.get([key for key in (item.id, item.parent) if key])
+        before, above = known.get(item.id), known.get(item.parent or "")
+        if item.kind in LEAVES:
+            container = above.container if above is not None else None
+        if container is None or (
+            before and (before.mark, before.parent, before.container) == (item.version, item.parent, container)
+        ):
+            return None
+        return container if await self._read_again(run, item, container) else None
+
+    async def _read_again(self, run: _Run, item: Item, container: str) -> bool:
+        """Remember an item with its restriction and everything above it that is not known."""
+        await mark(self._memory, container)
+        nodes: list[Node] = []
+        at: Item | None = item
+        for _ in range(_DEEPEST):
+            if at is None:
+                break
+            if not at.placed:
+                at = await self._wiki.above(at)
+                continue
+            rules = Inherits() if at.kind in LEAVES else await self._wiki.restriction(at.id)
+            nodes.append(node_of(at, container, rules, run.now, run.sweep.walk))
+            if at.parent is None or at.parent in await self._memory.get([at.parent]):
+                break
+            at = await self._wiki.one(at.parent, at.parent_kind or "")
+        await self._memory.put(nodes)
+        return bool(nodes)
+
+    async def _restricted(self, run: _Run, spaces: Collection[str]) -> set[str]:
+        """Read again what is known to be restricted."""
+        touched: set[str] = set()
+        for container in sorted(spaces):
+            held = [node async for node in self._memory.of_container(container) if node.kind != _SPACE]
+            for node in held:
+                if isinstance(node.rules, Own):
+                    await self._hint(run, node)
+                    touched.add(container)
+        return touched
+
+    async def _hint(self, run: _Run, node: Node) -> bool:
+        """Read one remembered content again; False where it is gone or moved away, so that its space is read whole."""
+        try:
+            item = await self._wiki.one(node.key, node.kind)
+            if item is None or (item.status != "current" and node.is_document):
+                return False
+            if node.kind not in LEAVES and item.parent != node.parent:
+                return False
+            return await self._read_again(run, item, node.container)
+        except (Transient, Skip) as error:
+            run.fault(f"{node.key} could not be read again: {error}")
+            return True
+
+    async def _hinted(self, run: _Run, hints: Sequence[Hint], spaces: Collection[str]) -> set[str]:
+        """What events told of: single contents are read again, and where one moved or is gone, its space is."""
+        if any(not hint.key for hint in hints):
+            return set(spaces)
+        to_sweep: set[str] = set()
+        known = await self._memory.get(sorted({hint.key for hint in hints}))
+        for key in dict.fromkeys(hint.key for hint in hints):
+            node = known.get(key)
+            if key in spaces:
+                to_sweep.add(key)
+            elif node is None:
+                to_sweep |= await self._unknown(run, key, spaces)
+            elif not await self._hint(run, node):
+                to_sweep.add(node.container)
+            else:
+                await mark(self._memory, node.container)
+        return to_sweep
+
+    async def _unknown(self, run: _Run, key: str, spaces: Collection[str]) -> set[str]:
+        """Something that nobody had heard of: where it is new, the modified walk finds it; else a space is read."""
+        return set() if MODIFIED in run.due else set(spaces)
+
+    # ------------------------------------------------------------ documents
+
+    async def _described(self, told: set[str], node: Node, place: Place) -> SourceDocument | Skipped:
+        """What there is to tell of a document. Raises Skip where it can't be used, Transient where it can be later."""
+        told.add(node.key)
+        if node.kind in PAGES:
+            return self._documents.page(node, place, await self._wiki.body(node))
+        holder = await self._holder(node)
+        if node.kind == "comment":
+            return self._documents.comment(node, holder, place, await self._wiki.body(node))
+        return self._documents.attachment(node, holder, place, partial(self._wiki.file, node))
+
+    async def _holder(self, node: Node) -> Node | None:
+        """The page that a file or a comment belongs to."""
+        at: Node | None = node
+        for _ in range(_DEEPEST):
+            if at is None or at.kind not in LEAVES or at.parent is None:
+                break
+            at = (await self._memory.get([at.parent])).get(at.parent)
+        return at
+
+    async def _told_again(self, container: str, told: Collection[str]) -> AsyncIterator[Change]:
+        """Every document of a space that settling had no reason to tell of."""
+        nodes = {node.key: node async for node in self._memory.of_container(container)}
+        placing = Placing(container, (), nodes.values())
+        for key, node in sorted(nodes.items()):
+            if not node.is_document or key in told:
+                continue
+            try:
+                change = await self._described(set(), node, placing[key])
+            except DoorError as error:
+                if isinstance(error, Stop):
+                    raise
+                change = Skipped(DocumentId(self._name, key), str(error), node.mark if isinstance(error, Skip) else "")
+            yield change if isinstance(change, Skipped) else Upsert(change)
+
+
+def _space_node(
+    space: Space, access: Access, access_at: datetime, before: Node | None, swept: Swept | None, walk: str
+) -> Node:
+    facts = dict(before.facts) if before is not None else {}
+    facts |= {"id": space.id, "key": space.key, "title": space.name}
+    if swept is not None:
+        facts["swept"] = swept.read_at.astimezone(UTC).isoformat()
+    key = space.node_key
+    return Node(key, None, key, _SPACE, Own(access), access_at, False, walk=walk, facts=facts)
+
+
+def _base_at(node: Node, now: datetime) -> datetime:
+    """When everything that may narrow the space was read last: its own rights, and every restriction in it."""
+    swept = instant(node.facts.get("swept", ""))
+    return node.rules_at if swept is None else min(node.rules_at, swept, now)

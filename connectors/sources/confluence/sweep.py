@@ -1,0 +1,205 @@
+"""One space read whole: what stands where, what is restricted, what hangs on it; and single contents read again.
+
+Nothing is remembered before all of it was read, and a restriction is read after the place it belongs to. What could not
+be read stays as it was known, with the time at which that was true; what was never known lets nobody in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from connectors.errors import Transient
+from connectors.ports import Memory
+from connectors.records import Inherits, Node, Own
+from connectors.sources.confluence.client import Lost
+from connectors.sources.confluence.mapping import LEAVES, PAGES, Item, Rules, Space, node_of
+from connectors.sources.confluence.wiki import Wiki
+from policies.access import Unknown
+
+_AT_ONCE = 4
+_PATIENCE = 5  # restrictions in a row that can't be read now, before the sweep gives up
+_DEEPEST = 500  # containers above a page
+_WRITTEN = 1_000  # nodes at once
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a sweep found."""
+
+    documents: int
+    read_at: datetime  # no restriction in the space was read before that
+    newest: str  # the latest change by the server's clock, in ISO 8601
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Sweep:
+    """Reads spaces in one run; `now` is when the run began, and `walk` names it."""
+
+    wiki: Wiki
+    memory: Memory
+    now: datetime
+    walk: str
+
+    async def space(self, space: Space) -> Swept:
+        """Remember a space as it is. Raises Lost where it is refused, Transient where it can't be read whole now;
+        nothing was changed then."""
+        known = {node.key: node async for node in self.memory.of_container(space.node_key)}
+        reading = _Reading(self.wiki, known)
+        await reading.contents(space)
+        await reading.restrictions(space)
+        await reading.above(space)
+        await reading.each_restriction()
+        leaves = await self.wiki.leaves(space, [item for item in reading.items.values() if item.kind in PAGES])
+        nodes = self._nodes(space, reading)
+        missing = {key: node for key, node in known.items() if node.kind in self.wiki.missing and key not in nodes}
+        nodes |= {key: replace(node, walk=self.walk) for key, node in missing.items()}
+        nodes |= self._leaves(space, leaves.items, nodes)
+        if not leaves.complete:
+            nodes |= self._kept_leaves(known, nodes)
+        await self._remember(list(nodes.values()))
+        return Swept(
+            documents=sum(node.is_document for node in nodes.values()),
+            read_at=min((known[key].rules_at for key in (*reading.stale, *missing)), default=self.now),
+            newest=max((item.changed for item in (*reading.items.values(), *leaves.items)), default=""),
+            problems=(*reading.problems, *leaves.problems),
+        )
+
+    def _nodes(self, space: Space, reading: _Reading) -> dict[str, Node]:
+        found: dict[str, Node] = {}
+        for item in reading.items.values():
+            rules = reading.rules.get(item.id) or Own(Unknown("its restrictions were not read"))
+            node = node_of(item, space.node_key, rules, self.now, self.walk)
+            stale = item.id in reading.stale
+            found[item.id] = replace(node, rules_at=reading.known[item.id].rules_at) if stale else node
+        for item in reading.items.values():
+            if item.chain is not None and tuple(_chain(item.id, reading.items)) != item.chain:
+                damaged = Own(Unknown("the wiki states two different places for it; repair its ancestor table"))
+                found[item.id] = replace(found[item.id], rules=damaged)
+        return found
+
+    def _leaves(self, space: Space, leaves: Iterable[Item], nodes: Mapping[str, Node]) -> dict[str, Node]:
+        """Files and comments whose page is there, replies under what they reply to."""
+        found: dict[str, Node] = {}
+        waiting = [leaf for leaf in leaves if leaf.is_document]
+        while waiting:
+            here = [leaf for leaf in waiting if leaf.parent in nodes or leaf.parent in found]
+            if not here:
+                break
+            found |= {leaf.id: node_of(leaf, space.node_key, Inherits(), self.now, self.walk) for leaf in here}
+            waiting = [leaf for leaf in waiting if leaf.id not in found]
+        return found
+
+    def _kept_leaves(self, known: Mapping[str, Node], nodes: Mapping[str, Node]) -> dict[str, Node]:
+        """Leaves as they were known, where the list of them was refused: nothing is lost by that."""
+        kept: dict[str, Node] = {}
+        waiting = [node for node in known.values() if node.kind in LEAVES and node.key not in nodes]
+        while waiting:
+            here = [node for node in waiting if node.parent in nodes or node.parent in kept]
+            if not here:
+                break
+            kept |= {node.key: replace(node, walk=self.walk) for node in here}
+            waiting = [node for node in waiting if node.key not in kept]
+        return kept
+
+    async def _remember(self, nodes: Sequence[Node]) -> None:
+        for start in range(0, len(nodes), _WRITTEN):
+            await self.memory.put(nodes[start : start + _WRITTEN])
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What of a space was read so far."""
+
+    wiki: Wiki
+    known: Mapping[str, Node]
+    items: dict[str, Item] = field(default_factory=dict)
+    rules: dict[str, Rules] = field(default_factory=dict)
+    unread: set[str] = field(default_factory=set)  # containers that can't be read: what they hold stands nowhere
+    stale: set[str] = field(default_factory=set)  # whose rules are as they were known
+    problems: list[str] = field(default_factory=list)
+
+    async def contents(self, space: Space) -> None:
+        async for page in self.wiki.contents(space):
+            for seen in page:
+                item = seen.item if seen.item.placed else await self.wiki.above(seen.item)
+                if item is None:
+                    item = seen.item
+                    self.rules[item.id] = Own(Unknown("where it stands can't be read"))
+                self.items[item.id] = item
+                if seen.rules is not None:
+                    self.rules.setdefault(item.id, seen.rules)
+
+    async def restrictions(self, space: Space) -> None:
+        """Many at a time; what this does not give is asked for one by one."""
+        try:
+            async for some in self.wiki.restrictions(space):
+                for key, rules in some:
+                    self.rules.setdefault(key, rules)
+        except (Lost, Transient) as error:
+            self.problems.append(f"space {space.key}: search gives no restrictions ({error}); they are read one by one")
+
+    async def above(self, space: Space) -> None:
+        """Everything that contains something, up to the top."""
+        waiting = [item for item in self.items.values() if item.parent is not None]
+        for _ in range(_DEEPEST):
+            missing = {
+                item.parent: item.parent_kind or ""
+                for item in waiting
+                if item.parent is not None and item.parent not in self.items and item.parent not in self.unread
+            }
+            if not missing:
+                return
+            waiting = []
+            for key, kind in missing.items():
+                found = await self.wiki.one(key, kind)
+                if found is not None and not found.placed:
+                    found = await self.wiki.above(found)
+                if found is None or found.space not in ("", space.id, space.key) or found.id != key:
+                    self.unread.add(key)
+                else:
+                    self.items[key] = found
+                    waiting.append(found)
+
+    async def each_restriction(self) -> None:
+        """One by one, what is not known yet; what can't be had now is as it was known, or Unknown."""
+        missing = sorted(self.items.keys() - self.rules.keys())
+        failed = 0
+        for start in range(0, len(missing), _AT_ONCE):
+            some = missing[start : start + _AT_ONCE]
+            for key, told in zip(some, await asyncio.gather(*map(self._restriction, some)), strict=True):
+                if not isinstance(told, Transient):
+                    self.rules[key], failed = told, 0
+                    continue
+                failed += 1
+                if failed >= _PATIENCE:
+                    raise told
+                self._as_known(key, told)
+
+    async def _restriction(self, key: str) -> Rules | Transient:
+        try:
+            return await self.wiki.restriction(key)
+        except Transient as error:
+            return error
+
+    def _as_known(self, key: str, error: Transient) -> None:
+        before = self.known.get(key)
+        self.problems.append(f"the restrictions of {key} can't be read now ({error})")
+        if before is None:
+            self.rules[key] = Own(Unknown(f"its restrictions could not be read: {error}"))
+        else:
+            self.rules[key] = before.rules
+            self.stale.add(key)
+
+
+def _chain(key: str, items: Mapping[str, Item]) -> list[str]:
+    """What stands above something by the parents of all, outermost first."""
+    found: list[str] = []
+    above = items[key].parent
+    while above is not None and above not in found and len(found) < _DEEPEST:
+        found.insert(0, above)
+        above = items[above].parent if above in items else None
+    return found

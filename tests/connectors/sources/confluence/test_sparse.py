@@ -1,0 +1,60 @@
+"""A wiki that lacks what is good to have: less is found at worst, and nobody sees more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.confluence_house import House, stocked
+from tests.doubles.confluence.faults import status
+
+LACKING = {
+    "cloud": (
+        r"/api/v2/data-policies",
+        r"/api/v2/space-role-mode",
+        r"/api/v2/spaces/\d+/(pages|blogposts)",
+        r"/api/v2/(attachments|footer-comments|inline-comments)\?",
+        r"/rest/api/content/search",
+        r"/restriction/byOperation/read",
+        r"/rest/api/user\?",
+        r"/child/attachment/\w+/download",
+    ),
+    "datacenter": (
+        r"/rest/api/server-information",
+        r"/rest/api/content/search",
+        r"/permissions/anonymous",
+        r"/rest/api/permissions",
+    ),
+}
+
+
+@pytest.mark.parametrize("edition", LACKING)
+async def test_what_a_wiki_lacks_is_had_another_way(edition: str, tmp_path: Path) -> None:
+    house = House(tmp_path, stocked(edition))
+    for pattern in LACKING[edition]:
+        house.server.fault(pattern, status(404))
+    async with house.open():
+        report = await house.sync()
+        seen = await house.seen("ann", "bob", "gus")
+
+        assert report.complete
+        assert report.skipped == ()
+        assert seen == house.all_expected("ann", "bob", "gus")
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"/(attachments|footer-comments|inline-comments)", r"/blogposts", r"/rest/api/group\?"]
+)
+async def test_what_is_not_there_at_all_takes_nothing_else_with_it(pattern: str, tmp_path: Path) -> None:
+    house = House(tmp_path, stocked())
+    async with house.open():
+        await house.sync()
+        held = await house.alive()
+        house.server.fault(pattern, status(404))
+        report = await house.sync()
+        seen = await house.seen("ann", "bob", "gus")
+
+        assert report.deleted == 0
+        assert await house.alive() == held
+        assert seen == house.all_expected("ann", "bob", "gus")
