@@ -343,9 +343,12 @@ class Tenant:
         self._said(f"link on {_what(link.item)} removed")
         link.removed = True
         link.group.members = set()
-        for each in [link.item, *link.item.below()]:
+        site = _collection(link.item)
+        libraries = [library for web in site.webs for library in web.lists]
+        every: list[Securable] = [*site.webs, *libraries, *(item for library in libraries for item in library.items)]
+        for each in every:  # rights that go with a group that is gone
             each.grants.pop(link.group.id, None)
-        _collection(link.item).entries.pop(link.group.id, None)
+        site.entries.pop(link.group.id, None)
         self._told(link.item, shared=True)
 
     # ------------------------------------------------------------ content
