@@ -64,7 +64,7 @@ class Rest:
         if "authorization" in asked.headers:
             self.count.offences.append("a bearer token was sent to a download address")
         wanted, version = asked.query.get("UniqueId", ""), asked.query.get("v", "")
-        item = next((each for each in self.tenant.documents() if each.unique_id == wanted), None)
+        item = self.tenant.by_unique_id.get(wanted)
         if item is None or item.gone or not asked.query.get("tempauth"):
             return Reply(404, b"", {"Content-Type": "text/plain"})
         body = next((each.body for each in item.versions if each.id == version), None)
@@ -286,8 +286,12 @@ class Rest:
 
     def _of_file(self, asked: Asked, web: Web, name: str, rest: list[str]) -> Reply | None:
         wanted = asked.query.get(name, "").strip("'").replace("''", "'") if name.startswith("@") else name
-        items = (item for library in web.lists for item in library.live())
-        item = next((each for each in items if wanted in (each.unique_id, each.path)), None)
+        item = self.tenant.by_unique_id.get(wanted.casefold())
+        if item is None:
+            items = (each for library in web.lists for each in library.live())
+            item = next((each for each in items if each.path == wanted), None)
+        if item is not None and (item.gone or item.library.web is not web):
+            item = None
         if item is None or item.kind == "folder":
             return failed(404, "-2130575338, Microsoft.SharePoint.SPException", "The file does not exist.")
         match rest:

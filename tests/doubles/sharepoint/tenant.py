@@ -66,6 +66,7 @@ class Tenant:
     ids: Ids = field(default_factory=lambda: Ids("contoso"))
     number: int = 0  # of the last change
     drives: dict[str, Library] = field(default_factory=dict)
+    by_unique_id: dict[str, Item] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.id = self.id or self.ids.guid()
@@ -386,6 +387,7 @@ class Tenant:
         library.items.append(made)
         library.by_drive_item[made.drive_item] = made
         library.by_number[number] = made
+        self.by_unique_id[made.unique_id] = made
         self._said(f"new {kind} {_what(made)}")
         self.log(made)
         return made
