@@ -15,7 +15,7 @@ import asyncio
 import json as jsons
 import secrets
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
@@ -160,10 +160,14 @@ class Site:
         body: bytes | None = None,
         repeatable: bool = False,
         limits: Limits | None = None,
+        as_is: Set[int] = frozenset(),
     ) -> Answer:
         """Ask, again where that may help, until an answer that is worth having or the limits are reached. An answer may
-        have any status but those of `RETRIED`: these raise Transient in the end."""
-        asked = _Asked(method, self._within(path), dict(params or {}), _sendable(headers, json, body), repeatable)
+        have any status but those of `RETRIED`: these raise Transient in the end. Statuses of `as_is` are answers that
+        come back as they are: neither asked for again nor followed to another address."""
+        asked = _Asked(
+            method, self._within(path), dict(params or {}), _sendable(headers, json, body), repeatable, as_is=as_is
+        )
         if json is not None:
             body = jsons.dumps(json, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
         return await self._bounded(asked, body, limits or self._limits)
@@ -207,7 +211,7 @@ class Site:
     async def _persistent(self, asked: _Asked, body: bytes | None, limits: Limits) -> Answer:
         for attempt in range(1, limits.attempts + 1):
             match await self._once(asked, body, limits):
-                case Answer(status=status) as answer if status not in RETRIED:
+                case Answer(status=status) as answer if status not in RETRIED or status in asked.as_is:
                     return replace(answer, attempts=attempt)
                 case Answer() as answer:
                     fault: DoorError = refusal(answer)
@@ -247,7 +251,7 @@ class Site:
                     allow_redirects=False,
                     timeout=timeout,
                 ) as response:
-                    if response.status not in _REDIRECTS:
+                    if response.status not in _REDIRECTS or response.status in asked.as_is:
                         return await self._read(response, limits)
                     location = response.headers.get("Location", "")
             except (aiohttp.ClientError, TimeoutError, OSError, ValueError, _Forbidden) as error:
@@ -282,6 +286,7 @@ class _Asked:
     headers: CIMultiDict[str]
     repeatable: bool
     hops: int = field(default=_MOST_HOPS)
+    as_is: Set[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,18 @@ async def test_what_may_pass_is_asked_again(status: int) -> None:
     assert len(asked) == 2
 
 
+async def test_a_status_that_is_wanted_as_it_is_is_neither_repeated_nor_followed() -> None:
+    busy, asked_busy = answers(429, headers={"Retry-After": "9"})
+    moved, asked_moved = answers(302, headers={"Location": "https://elsewhere.example/x"})
+    async with served({"/busy": busy, "/moved": moved}) as url, Site("vendor", url, QUICK) as site:
+        first = await site.request("GET", "busy", repeatable=True, as_is=frozenset({429, 302}))
+        second = await site.request("GET", "moved", repeatable=True, as_is=frozenset({429, 302}))
+
+    assert (first.status, first.headers["retry-after"]) == (429, "9")
+    assert (second.status, second.headers["location"]) == (302, "https://elsewhere.example/x")
+    assert (len(asked_busy), len(asked_moved)) == (1, 1)
+
+
 async def test_attempts_are_bounded() -> None:
     handler, asked = answers(503)
     async with served({"/x": handler}) as url:
