@@ -27,7 +27,7 @@ NATIONAL = frozenset(
 )
 """Graphs of other clouds, which are audiences of their own. A proxy or a double stands in for the usual one."""
 
-SECRET_ONLY = (
+CONTENT_ONLY = (
     "a client secret lets an app read SharePoint's content but not who may read it: SharePoint accepts only an app "
     "that signs in with a certificate. Upload a certificate to the app registration and give it with "
     "--certificate-file"
