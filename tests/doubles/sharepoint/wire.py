@@ -248,7 +248,7 @@ def application(door: str, answer: Answering) -> web.Application:
 
 async def _sent(request: web.Request, reply: Reply) -> web.StreamResponse:
     if reply.broken == "hang":
-        await asyncio.sleep(600)
+        await asyncio.Event().wait()
     if reply.broken == "drop" and request.transport is not None:
         request.transport.abort()
         raise asyncio.CancelledError
