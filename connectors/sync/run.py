@@ -360,7 +360,8 @@ class _Line:
     async def _widen(self) -> None:
         """What widens counts from here on: every text that was told before is written."""
         await self.drain()
-        await self._state(list(self.widenings.values()))
+        if self.widenings:
+            await self._state(list(self.widenings.values()))
         self.widenings = {}
 
     async def _close(self, reasons: Mapping[str, str]) -> None:
