@@ -277,7 +277,8 @@ class History:
         self.tenant.wait(timedelta(minutes=drawn.choice((1, 20, 120, 300))))
 
     def _recycle(self, drawn: random.Random) -> None:
-        if len(self.people) < 8:
+        # Where sites tell no ids, nobody can know of a name that changed hands before it was first read.
+        if len(self.people) < 8 and not self.tenant.gaps.directory_ids:
             old = drawn.choice([each for each in self._here() if not each.guest] or self.people)
             if not old.deleted:
                 self.people.append(self.tenant.recycle(old, f"{old.name}-next"))

@@ -377,7 +377,10 @@ def member_row(entry: Entry) -> Json:
         "IsHiddenInUI": False,
     }  # fmt: skip
     if entry.type == 8:
-        row["odata.type"] = "SP.Group"
+        row |= {"odata.type": "SP.Group", "OwnerTitle": "System Account", "Description": ""}
+    elif entry.oid:  # the directory's id is told of a site's users, not here
+        row |= {"UserPrincipalName": entry.login.rpartition("|")[2], "Email": "", "IsSiteAdmin": False}
+        row["UserId"] = {"NameId": f"10032000{entry.id:08x}", "NameIdIssuer": "urn:federation:microsoftonline"}
     return row
 
 
