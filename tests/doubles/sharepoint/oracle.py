@@ -2,7 +2,8 @@
 
 `may_read` is an upper bound, nobody else may ever see it; `must_read` a lower one, who is here and does not see it
 misses something. They differ only where a product may be stricter than SharePoint: in lists where everybody reads his
-own, and for groups whose members the app is not told. Shares no code with the product.
+own, for sites below one that is not to be searched, and for groups whose members the app is not told. Shares no code
+with the product.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ def must_read(
     """Whether it has to be there for this person. `without`: labels that are not indexed."""
     if item.library.read_security == 2 or item.label in without or item.encrypted:
         return False
+    if _below_what_is_not_crawled(item.library.web):
+        return False
     return _searchable(item) and _permitted(tenant, oid, item, now, told_only=True)
 
 
@@ -40,10 +43,19 @@ def _searchable(item: Item) -> bool:
         return False
     here: Securable | None = web
     while isinstance(here, Web):
-        if here.deleted or here.no_crawl:
+        if here.deleted:
             return False
         here = here.parent
-    return not web.collection.personal and not web.collection.refuses
+    return not web.no_crawl and not web.collection.personal and not web.collection.refuses
+
+
+def _below_what_is_not_crawled(web: Web) -> bool:
+    here: Securable | None = web
+    while isinstance(here, Web):
+        if here.no_crawl:
+            return True
+        here = here.parent
+    return False
 
 
 def _permitted(tenant: Tenant, oid: str, item: Item, now: datetime, *, told_only: bool) -> bool:

@@ -398,6 +398,7 @@ class Tenant:
         major, _, minor = (item.versions[-1].id if item.versions else "0.0").partition(".")
         name = f"{major}.{int(minor) + 1}" if draft else f"{int(major) + 1}.0"
         item.versions.append(Version(name, raw, self.at, published=not draft))
+        item.library.minor_versions |= draft  # there are none without
         item.modified = self.at
         item.etag += 1
         item.ctag += 1
@@ -413,6 +414,7 @@ class Tenant:
             version.published = False
         last = item.versions[-1]
         last.id = f"{last.id.partition('.')[0]}.{int(last.id.partition('.')[2]) + 1}"
+        item.library.minor_versions = True
         self._said(f"{_what(item)} unpublished")
         item.etag += 1
         self.log(item)
