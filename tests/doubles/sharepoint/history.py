@@ -57,6 +57,8 @@ class History:
             tenant.file(library, "in.md", self.text(), folder)
             tenant.file(library, "deep.md", self.text(), deeper)
             tenant.page(site.web, "Home", f"<p>{self.text()}</p>")
+            tasks = tenant.library(site.web, "Tasks", template=100)
+            tenant.item(tasks, author=asha, Title=f"Task {self.text()}")
         tenant.break_inheritance(folder, copy=False)
         tenant.grant(folder, cleo)
 
@@ -79,7 +81,7 @@ class History:
             (self._restore, 4), (self._grant, 8), (self._revoke, 6), (self._link, 4), (self._redeem, 3),
             (self._unlink, 2), (self._site_group, 6), (self._entra, 6), (self._ability, 2), (self._admin, 2),
             (self._page, 2), (self._subsite, 1), (self._block, 1), (self._lost_token, 1), (self._flags, 2),
-            (self._wait, 3), (self._recycle, 1), (self._drop_group, 1),
+            (self._wait, 3), (self._recycle, 1), (self._drop_group, 1), (self._task, 1),
         )  # fmt: skip
 
     def _sites(self) -> list[Collection]:
@@ -97,7 +99,7 @@ class History:
 
     def _securables(self) -> list[Securable]:
         webs: list[Securable] = [web for site in self._sites() for web in site.webs]
-        return [*webs, *self._libraries(), *self._items("file", "folder", "page")]
+        return [*webs, *self._libraries(), *self._items("file", "folder", "page", "item")]
 
     def _who(self, drawn: random.Random, site: Collection) -> Principal:
         groups = [each for each in self.groups if not each.deleted]
@@ -134,11 +136,11 @@ class History:
             self.tenant.publish(item)
 
     def _delete(self, drawn: random.Random) -> None:
-        if item := pick(drawn, self._items("file", "folder", "page")):
+        if item := pick(drawn, self._items("file", "folder", "page", "item")):
             self.tenant.delete(item)
 
     def _undelete(self, drawn: random.Random) -> None:
-        deleted = [each for each in self._items("file", "folder", "page", gone=True) if each.deleted]
+        deleted = [each for each in self._items("file", "folder", "page", "item", gone=True) if each.deleted]
         possible = [each for each in deleted if each.above is None or not each.above.gone]
         if item := pick(drawn, possible):
             self.tenant.undelete(item)
@@ -240,6 +242,11 @@ class History:
     def _page(self, drawn: random.Random) -> None:
         webs = [web for site in self._sites() for web in site.webs]
         self.tenant.page(drawn.choice(webs), f"Page {self.texts}", f"<p>{self.text()}</p>")
+
+    def _task(self, drawn: random.Random) -> None:
+        lists = [each for each in self._libraries() if each.template == 100]
+        author = drawn.choice(self._here())
+        self.tenant.item(drawn.choice(lists), author=author, Title=f"Task {self.text()}")
 
     def _subsite(self, drawn: random.Random) -> None:
         site = drawn.choice(self._sites())
