@@ -1,18 +1,14 @@
-"""Settling: after it, the ledger says of a container what its nodes say; meanwhile, never more than before and after."""
+"""Settling: after it, the ledger says of a container what its nodes say; meanwhile, no more than before and after."""
 
 from __future__ import annotations
 
-import copy
 import random
 from collections.abc import AsyncIterator
-from datetime import timedelta
 
 import pytest
 
-from connectors.records import Closed, Moved, Reopened
 from connectors.sync.placing import Join
-from connectors.sync.settle import MOVING, VANISHED, unsettled
-from policies.access import AccessExpr
+from connectors.sync.settle import unsettled
 from tests.connectors.sync.far_house import FarHouse, Readable, far_house
 from tests.connectors.sync.tree import Tap
 from tests.doubles.far import Far
@@ -109,11 +105,11 @@ def changed(far: Far, chance: random.Random, number: int) -> None:
             far.page(f"n{number}", chance.choice(places), text, chance.choice([None, None, some]))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 async def test_after_any_history_everybody_reads_what_the_system_permits(house: FarHouse, seed: int) -> None:
     chance = random.Random(seed)
     filled(house.far)
-    for number in range(25):
+    for number in range(15):
         for step in range(chance.randint(1, 3)):
             changed(house.far, chance, number * 10 + step)
         report = await house.sync()
@@ -122,22 +118,22 @@ async def test_after_any_history_everybody_reads_what_the_system_permits(house: 
         assert await house.readable(*PEOPLE) == permitted(house.far, house.join)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 async def test_a_kill_between_any_two_steps_shows_no_more_than_before_and_after(house: FarHouse, seed: int) -> None:
     chance = random.Random(seed)
     filled(house.far)
     await house.sync()
-    for number in range(6):
+    for number in range(4):
         before = permitted(house.far, house.join)
         for step in range(chance.randint(1, 4)):
             changed(house.far, chance, number * 10 + step)
         after = permitted(house.far, house.join)
-        fatal = chance.randint(1, 8)
+        fatal = chance.randint(1, 10)
         while await house.killed_sync(fatal):
             seen = await house.readable(*PEOPLE)
 
             assert seen <= before | after
-            fatal += chance.randint(1, 8)
+            fatal += chance.randint(1, 10)
         await house.sync()
 
         assert await house.readable(*PEOPLE) == after
