@@ -162,6 +162,11 @@ class Graph:
             case ["items", number, "versions"]:
                 item = library.by_number.get(int(number))
                 return error(404, "itemNotFound") if item is None or item.gone else self._versions(asked, item)
+            case ["items", number, "driveItem", *more]:
+                item = library.by_number.get(int(number))
+                if item is None or item.gone or library.drive is None:
+                    return error(404, "itemNotFound")
+                return self._of_item(asked, library, item, more)
             case ["columns"] | ["contentTypes"]:
                 return self.paged(asked, [])
         return None
