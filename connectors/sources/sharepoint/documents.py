@@ -18,7 +18,7 @@ from yarl import URL
 from connectors.errors import Skip, Transient
 from connectors.records import Node, Skipped, SourceDocument
 from connectors.sources.sharepoint import mapping
-from connectors.sources.sharepoint.client import Client, Json, Refused
+from connectors.sources.sharepoint.client import LOST, MOST_BYTES, Client, Json, Refused
 from connectors.sources.sharepoint.mapping import Columns
 from connectors.sources.sharepoint.webs import LIBRARY, PAGES, Listing
 from connectors.sync.placing import Place
@@ -57,13 +57,11 @@ class Documents:
                 case _:
                     return await self._item(node, place)
         except Refused as error:
-            if error.status in (404, 410):
-                raise Skip("SharePoint does not know it any more") from error
-            if error.status in (403, 423):
-                raise Skip(f"SharePoint does not let the app read it ({error.status})") from error
-            if error.status >= 400:
-                raise Transient(str(error)) from error
-            raise
+            if error.status in LOST:
+                # Not of this mark: it is asked for again each time, until it is told to be gone or is given back.
+                reason = f"SharePoint does not let the app read it ({error.status})"
+                return Skipped(DocumentId(self.source, node.key), reason, "refused")
+            raise Transient(str(error)) from error
 
     def _document(self, node: Node, place: Place, told: Told) -> SourceDocument | Skipped:
         kept_out = sorted({_bare(label) for label in told.columns.labels} & self.excluded)
@@ -95,7 +93,7 @@ class Documents:
         if media_type is None:
             raise Skip("files of its type are not read")
         if mapping.too_large(facts.get("size")):
-            raise Skip(f"it is larger than {mapping.MOST_BYTES:,} bytes")
+            raise Skip(f"it is larger than {MOST_BYTES:,} bytes")
         item = f"drives/{self.listing.drive}/items/{facts.get('item', '')}"
         columns = mapping.columns(await self._fields(f"{item}/listItem"))
         version, path = await self._published(item, facts, columns, node.mark)

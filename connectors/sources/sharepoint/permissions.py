@@ -23,6 +23,7 @@ from connectors.sources.sharepoint.principals import (
     Unheard,
     group_number,
     meaning,
+    owned_group,
     sharing_link,
 )
 from policies.access import Access, AccessExpr, Unknown
@@ -62,6 +63,7 @@ class SiteRights:
     restricted_to: frozenset[Principal] = frozenset()
     admins: frozenset[Principal] = frozenset()
     unheard: set[str] = field(default_factory=set)
+    owned: set[str] = field(default_factory=set)  # groups whose owners were met
     _groups: dict[int, frozenset[Principal]] = field(default_factory=dict)
 
     async def read_admins(self) -> None:
@@ -140,6 +142,7 @@ class SiteRights:
             match meaning(str(row.get("LoginName") or ""), self.names):
                 case Means(principals):
                     found |= principals
+                    self.owned |= {group for each in principals if (group := owned_group(each))}
                 case Person(upn):
                     persons.append(Entry.of(row, upn))
                 case Nobody():

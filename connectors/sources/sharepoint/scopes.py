@@ -103,6 +103,7 @@ class Scopes:
     memory: Memory
     now: datetime
     looked: Looked = field(default_factory=Looked)
+    next_end: datetime | None = None  # of a link, among those that were looked at
     _singles: int = 0
 
     # ------------------------------------------------------------ all of a list
@@ -244,6 +245,8 @@ class Scopes:
     async def _made(self, node: Node, assigned: Assigned | Unknown, facts: Mapping[str, str]) -> Node:
         await self.rights.open_groups([assigned])
         over = over_by(facts.get("links", ""), self.now)
+        ends = next_end(facts.get("links", ""), self.now)
+        self.next_end = min((each for each in (self.next_end, ends) if each is not None), default=None)
         return replace(node, rules=Own(self.rights.access(assigned, over)), facts=dict(facts))
 
     def _missed(self, problem: str) -> None:
@@ -305,7 +308,7 @@ def _until(row: Json) -> str:
     said = row.get("expirationDateTime")
     if not said:
         return ""
-    moment = _moment(said)
+    moment = moment_of(said)
     if moment is None:
         return OVER
     return "" if moment <= _NEVER else moment.isoformat()
@@ -316,14 +319,14 @@ def over_by(links: str, now: datetime) -> frozenset[int]:
     return frozenset(
         int(number)
         for number, until in _ends(links).items()
-        if until == OVER or (until and (_moment(until) or now) <= now)
+        if until == OVER or (until and (moment_of(until) or now) <= now)
     )
 
 
-def next_end(links: str) -> datetime | None:
+def next_end(links: str, now: datetime) -> datetime | None:
     """When the next of these links ends; None where none does."""
-    moments = [moment for until in _ends(links).values() if until and (moment := _moment(until)) is not None]
-    return min(moments, default=None)
+    moments = [moment for until in _ends(links).values() if (moment := moment_of(until)) is not None]
+    return min((moment for moment in moments if moment > now), default=None)
 
 
 def _ends(links: str) -> dict[str, str]:
@@ -334,7 +337,8 @@ def _ends(links: str) -> dict[str, str]:
         return {}
 
 
-def _moment(text: object) -> datetime | None:
+def moment_of(text: object) -> datetime | None:
+    """A moment as it was written; None where it is none."""
     try:
         found = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
         return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

@@ -77,6 +77,7 @@ class Found:
     webs: Sequence[Web]
     listings: Sequence[Listing]
     excluded: Sequence[Excluded]
+    inside: bool = False  # the address names a library or list, and not a site
 
 
 class NotASite(Stop):
@@ -108,16 +109,22 @@ async def find(client: Client, address: str, known: str | None = None) -> Found:
                 listings.append(found)
     if inside and not listings and not excluded:
         raise NotASite(f"{address} is neither a site nor a library or list of one; check it")
-    return Found(await _top(client, webs[0]), webs, listings, excluded)
+    return Found(await _top(client, webs[0]), webs, listings, excluded, bool(inside))
 
 
 async def _site(client: Client, address: str, known: str | None) -> tuple[Json, str]:
     """The site at an address, and the path of the list in it that the address names, if it does."""
     if known is not None:
-        return await client.graph(f"sites/{known}", {"$select": _SITE_FIELDS}), ""
+        try:
+            return await client.graph(f"sites/{known}", {"$select": _SITE_FIELDS}), ""
+        except Refused as error:
+            if error.status not in (400, 404):  # it may be another site by now
+                raise
     url = URL(address)
     parts = [part for part in url.path.split("/") if part]  # decoded once, and only once
-    for cut in range(len(parts), min(len(parts), 2) - 1, -1):
+    # A site is at most that deep; what is below may be a library or list.
+    least = 2 if len(parts) > 1 else 0
+    for cut in range(len(parts), least - 1, -1):
         path = "/" + "/".join(parts[:cut])
         row = await _at(client, url, path)
         if row is not None:
