@@ -36,6 +36,7 @@ from connectors.sources.sharepoint.principals import Names
 from connectors.sources.sharepoint.probe import probe
 from connectors.sources.sharepoint.rights import EntraRights
 from connectors.sources.sharepoint.source import FEEDS, LEASE, Settings, SharePointSource
+from policies.access import AccessExpr
 from policies.facts import Resource
 
 GRAPH_URL = "https://graph.microsoft.com/v1.0"
@@ -127,7 +128,7 @@ async def open_sharepoint(
             stale_grant_bound=chosen.lease,
             probe=partial(probe, client, timer, chosen.sites),
             live=None if chosen.live_check == "off" else EffectiveRights(client, memory, timer),
-            live_for=_sensitive if chosen.live_check == "sensitive" else _all,
+            live_for=_closed_to_some(names) if chosen.live_check == "sensitive" else _all,
             hook=GraphHook(state),
         )
 
@@ -136,9 +137,15 @@ def _all(_resource: Resource) -> bool:
     return True
 
 
-def _sensitive(resource: Resource) -> bool:
-    """Documents under rules of their own, not those of their whole library: what somebody closed on purpose."""
-    return len(resource.scope.access.clauses) > 1 if hasattr(resource.scope.access, "clauses") else True
+def _closed_to_some(names: Names) -> Callable[[Resource], bool]:
+    """Which documents are sensitive: those that not everybody inside the company may read."""
+    everybody = frozenset([names.insiders, names.everyone])
+
+    def sensitive(resource: Resource) -> bool:
+        access = resource.scope.access
+        return not isinstance(access, AccessExpr) or any(not clause & everybody for clause in access.clauses)
+
+    return sensitive
 
 
 def _address(text: str) -> str:
