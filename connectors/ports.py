@@ -396,8 +396,13 @@ class Detector(Protocol):
 class Directory(Protocol):
     """Who people are. Groups are resolved when asked, transitively, from the system that owns them."""
 
-    async def subject(self, who: Principal, now: datetime) -> Subject | None:
-        """The person as of now, or None when the directory does not know him."""
+    async def subject(self, who: Principal, now: datetime, *, guest: bool = False) -> Subject | None:
+        """The person as of now, or None when the directory does not know him. `guest`: he counts as a guest at most,
+        whatever the directory says."""
+        ...
+
+    async def everyone(self) -> frozenset[Principal]:
+        """What every employee is, beside what the policy calls everyone: such as everybody with a licence somewhere."""
         ...
 
     async def members(self, place: str, now: datetime) -> Sequence[Subject | None] | None:
