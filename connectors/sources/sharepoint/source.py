@@ -26,6 +26,7 @@ from connectors.sources.sharepoint.principals import Names
 from connectors.sources.sharepoint.scopes import Looked, Scopes, moment_of, rows_of
 from connectors.sources.sharepoint.tree import Round, forget_cursor, keep_cursor, placed_below, round_of
 from connectors.sources.sharepoint.webs import LIBRARY, Found, Listing, NotASite, Web, find
+from connectors.sync import feeds
 from connectors.sync.placing import Join
 from connectors.sync.settle import REFUSED, mark, refused, settle, settled, unsettled
 from policies.access import Access, Unknown
@@ -43,7 +44,6 @@ rights of their own, and those; everything from nothing."""
 
 SITE_NOTE = "site:"
 OWNERS_NOTE = "owners"
-_FEED_NOTE = "feed:"
 _FEW = 100  # objects that are asked one by one, before the whole list is
 _SUSPECTS = 2_000  # objects below changed folders that are read again at once
 UNREACHED = Unknown("its rights were not read yet")
@@ -132,17 +132,12 @@ class SharePointSource:
             await self._memory.forget_hints(hints[-1].number)
         if not run.away:
             for feed in sorted(run.due):
-                await self._memory.keep_note(_FEED_NOTE + feed, now.isoformat())
+                await feeds.gone(self._memory, feed, now)
 
     # ------------------------------------------------------------ what is due
 
     async def _begin(self, cursor: str | None, now: datetime, hints: Sequence[Hint]) -> _Run:
-        last = await self._memory.notes(_FEED_NOTE)
-        due = {
-            feed.name
-            for feed in FEEDS
-            if (self._hurried and feed.of_permissions) or _is_over(last.get(_FEED_NOTE + feed.name), feed.every, now)
-        }
+        due = {feed.name for feed in await feeds.due(self._memory, FEEDS, now, hurried=self._hurried)}
         whole = cursor is None
         if whole or any(not hint.key for hint in hints):
             due |= {"delta", "rights", "objects"}
@@ -426,11 +421,6 @@ class SharePointSource:
         known = set((await self._memory.note(OWNERS_NOTE) or "").split())
         if not rights.owned <= known:
             await self._memory.keep_note(OWNERS_NOTE, " ".join(sorted(known | rights.owned)))
-
-
-def _is_over(last: str | None, every: timedelta, now: datetime) -> bool:
-    before = moment_of(last)
-    return before is None or now - before >= every
 
 
 def _base(container: Node) -> tuple[Access, datetime]:
