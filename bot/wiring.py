@@ -25,8 +25,9 @@ from connectors.usage import Spent, note
 if TYPE_CHECKING:
     from bot.answering.doors import Doors
     from bot.auditing import AuditRecord
+    from bot.far import FarSources
     from bot.indexing import Indexing
-    from bot.keeping import Json, Keeping, Tell
+    from bot.keeping import Json, Keeping, Opened, Tell
     from bot.looking import Looking
     from bot.metrics import Metrics
     from connectors.chat import Chat, Inbox
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from connectors.index.weaviate_door import Address
     from connectors.ledger.address import Limits
     from connectors.ledger.door import Door
+    from connectors.ledger.memory import SqlMemory
     from connectors.models.local import LocalEmbedder, LocalReranker
     from connectors.ports import (
         Catalog,
@@ -44,9 +46,11 @@ if TYPE_CHECKING:
         DirectoryTables,
         Embedder,
         Facts,
+        FarSource,
         Holdings,
         Index,
         IndexIdentity,
+        Memory,
         Parser,
         People,
         Reranker,
@@ -60,6 +64,12 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], datetime]
 Local = TypeVar("Local", bound="LocalEmbedder | LocalReranker")
+
+OpenFar = Callable[..., AbstractAsyncContextManager["FarSource"]]
+"""`open_KIND(config, secret, memory, *, hurried)` of a far source."""
+
+FAR = ("confluence", "sharepoint")
+"""The kinds of far sources: each opens with `connectors.sources.KIND.open.open_KIND`."""
 
 SCHEMA = "passages/2"
 """Version of how documents are cut and laid out in an index; raise it and every source is read anew."""
@@ -87,6 +97,8 @@ class App:
     keeping: Keeping  # the line that brings documents in
     looking: Looking
     indexing: Indexing
+    far: FarSources  # those that are open in this process
+    memory: Callable[[str], SqlMemory]  # what a far source remembers
     hosted: Mapping[str, Callable[[], Awaitable[None]]]  # doors to hosted models, by name; each asked whether it works
     about_ledger: Callable[[], Awaitable[str]]  # which database it is, and its schema
     inbox: Inbox  # what was asked in a chat and waits for its answer
@@ -95,10 +107,15 @@ class App:
 
 @asynccontextmanager
 async def open_app(
-    settings: Settings, *, warm: bool = False, clock: Clock = present, metrics: Metrics | None = None
+    settings: Settings,
+    *,
+    warm: bool = False,
+    clock: Clock = present,
+    metrics: Metrics | None = None,
+    far: Mapping[str, OpenFar] | None = None,
 ) -> AsyncIterator[App]:
-    """Open the house. `warm`: begin to load the models at once. Raises DoorError when a door does not open, after
-    closing those that did."""
+    """Open the house. `warm`: begin to load the models at once. `far`: what opens sources of further kinds. Raises
+    DoorError when a door does not open, after closing those that did."""
     async with AsyncExitStack() as stack:
         models = _Models(settings, _teller(settings, metrics))
         stack.push_async_callback(models.close)
@@ -107,21 +124,29 @@ async def open_app(
         if warm:
             await models.begin()  # they load while the rest is imported and opened
             stack.push_async_callback(_settled, asyncio.create_task(models.load()))
-        yield await _open(stack, settings, models, clock, metrics)
+        yield await _open(stack, settings, models, clock, metrics, far or {})
 
 
 async def _open(
-    stack: AsyncExitStack, settings: Settings, models: _Models, clock: Clock, metrics: Metrics | None
+    stack: AsyncExitStack,
+    settings: Settings,
+    models: _Models,
+    clock: Clock,
+    metrics: Metrics | None,
+    far: Mapping[str, OpenFar],
 ) -> App:
     from bot.answering.doors import Doors
     from bot.answering.shortlist import Cut
+    from bot.far import FarSources
     from bot.looking import Looking
     from connectors.identity.directory import LedgerDirectory
+    from connectors.identity.late import LateDirectory
     from connectors.injection import Detectors
     from connectors.ledger.about import about
     from connectors.ledger.holdings import SqlHoldings
     from connectors.ledger.inbox import SqlInbox
     from connectors.ledger.lookup import SqlDocuments, SqlOwners
+    from connectors.ledger.memory import SqlMemory
     from connectors.ledger.open import open_ledger
     from connectors.ledger.traces import SqlTraces
     from connectors.trace_signer import TraceSigner
@@ -134,7 +159,14 @@ async def _open(
     ledger = await stack.enter_async_context(open_ledger(_database(settings), _limits(settings)))
     signer = TraceSigner.from_file(settings.data / "trace-signing-key.pem")
     traces = SqlTraces(ledger.door, vault, signer, settings.data / "trace-checkpoints.jsonl")
-    directory = LedgerDirectory(ledger.people)
+
+    def memory(source: str) -> SqlMemory:
+        return SqlMemory(ledger.door, source)
+
+    opener = _Opener(settings, memory, far)
+    sources = FarSources(ledger.sources, ledger.people, {*FAR, *far}, opener.far, clock)
+    await stack.enter_async_context(sources)
+    directory = LateDirectory(LedgerDirectory(ledger.people), ledger.people, sources.rights)
     index = await stack.enter_async_context(_index(settings, models.embedder, metrics, clock))
     # Every detector judged the passages when they came in; joined, they are judged by our own rules, which are fast.
     joined = Detectors(judges=(signals,))
@@ -153,6 +185,7 @@ async def _open(
         clock=clock,
         timer=time.perf_counter,
         tag=lambda: secrets.token_hex(3),
+        live=sources,
     )
     documents = SqlDocuments(ledger.door)
     return App(
@@ -166,9 +199,11 @@ async def _open(
         traces=traces,
         index=index,
         doors=doors,
-        keeping=_keeping(ledger, SqlOwners(ledger.door), index, models.embedder, Detectors(), clock),
+        keeping=_keeping(ledger, SqlOwners(ledger.door), opener, index, models.embedder, Detectors(), clock),
         indexing=_indexing(settings, ledger.catalog, SqlHoldings(ledger.door), index, models.embedder, clock),
         looking=Looking(documents, ledger.catalog, ledger.facts, directory, ledger.people, policy),
+        far=sources,
+        memory=memory,
         hosted=models.hosted,
         about_ledger=lambda: about(ledger.door),
         inbox=SqlInbox(ledger.door, vault),
@@ -201,6 +236,17 @@ def _database(settings: Settings) -> str:
     if settings.database_url is not None:
         return settings.database_url.reveal()
     return f"sqlite+aiosqlite:///{(settings.data / 'ledger.sqlite').absolute()}"
+
+
+async def secret_variables(settings: Settings) -> frozenset[str]:
+    """The environment variables that configured sources keep their secrets in; none where there is no ledger yet."""
+    from bot.keeping import variables_of
+    from connectors.ledger.open import open_ledger
+
+    if settings.database_url is None and not (settings.data / "ledger.sqlite").exists():
+        return frozenset()
+    async with open_ledger(_database(settings), _limits(settings)) as ledger:
+        return frozenset().union(*(variables_of(each.settings) for each in await ledger.sources.list()))
 
 
 def check_address(url: str, *, in_the_open: bool) -> None:
@@ -481,7 +527,9 @@ async def _settled(loading: asyncio.Task[None]) -> None:
         loading.exception()
 
 
-def _keeping(ledger: Any, owners: Any, index: Index, embedder: Embedder, detector: Detector, clock: Clock) -> Keeping:
+def _keeping(
+    ledger: Any, owners: Any, opener: _Opener, index: Index, embedder: Embedder, detector: Detector, clock: Clock
+) -> Keeping:
     from bot.keeping import Keeping
 
     async def bring_in(source: Source, *, full: bool, tell: Tell) -> Json:
@@ -500,7 +548,8 @@ def _keeping(ledger: Any, owners: Any, index: Index, embedder: Embedder, detecto
         people=ledger.people,
         owners=owners,
         clock=clock,
-        open_source=_source,
+        open_source=opener.open,
+        memory=opener.memory,
         read_directory=_directory,
         sync=bring_in,
     )
@@ -514,14 +563,45 @@ async def _parser() -> AsyncIterator[Parser]:
         yield parser
 
 
-def _source(config: SourceConfig) -> Source:
-    match config.kind:
-        case "files":
+@dataclass(frozen=True, slots=True)
+class _Opener:
+    """Opens sources of every kind."""
+
+    settings: Settings
+    memory: Callable[[str], Memory]
+    more: Mapping[str, OpenFar]
+
+    @asynccontextmanager
+    async def open(self, config: SourceConfig, *, hurried: bool) -> AsyncIterator[Opened]:
+        """The source, and all that a far one is to us."""
+        from bot.keeping import Opened
+
+        if config.kind == "files":
             from connectors.sources.files import FilesSource
 
-            return FilesSource(config.name, Path(config.settings["path"]))
-        case other:
-            raise Stop(f"source {config.name!r} is of kind {other!r}, which this version does not know")
+            yield Opened(FilesSource(config.name, Path(config.settings["path"])))
+            return
+        async with self.far(config, hurried=hurried) as far:
+            yield Opened(far.source, far)
+
+    def far(self, config: SourceConfig, *, hurried: bool = False) -> AbstractAsyncContextManager[FarSource]:
+        """A source that is an outside system."""
+        opened: AbstractAsyncContextManager[FarSource] = self._far(config)(
+            config, self.settings.secret, self.memory(config.name), hurried=hurried
+        )
+        return opened
+
+    def _far(self, config: SourceConfig) -> OpenFar:
+        from importlib import import_module
+        from importlib.util import find_spec
+
+        kind = config.kind
+        if kind in self.more:
+            return self.more[kind]
+        if kind in FAR and find_spec(f"connectors.sources.{kind}") and find_spec(f"connectors.sources.{kind}.open"):
+            found: OpenFar = getattr(import_module(f"connectors.sources.{kind}.open"), f"open_{kind}")
+            return found
+        raise Stop(f"source {config.name!r} is of kind {kind!r}, which this version does not know")
 
 
 def _directory(path: Path) -> DirectoryTables:

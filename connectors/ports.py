@@ -178,9 +178,9 @@ class Event:
 
     key: str  # empty: something about the source; all of it is to be looked at soon
     what: str  # the source's own word for it
-    closes: (
-        bool  # its rights, place or life may have changed: nothing at or below it is readable until it was read again
-    )
+    # Its rights, place or life may have changed: nothing at or below it (nothing at all, where the key is empty) is
+    # readable until it was read again.
+    closes: bool
 
 
 class Hook(Protocol):
@@ -697,6 +697,7 @@ class SourceStatus:
     last_run: RunReport | None
     synced_at: datetime | None  # the last committed checkpoint
     problems: tuple[tuple[DocumentId, str], ...]  # documents that can't be used, and why
+    closed: tuple[tuple[str, str], ...] = ()  # subtrees that are closed, and why
 
 
 class Sources(Protocol):

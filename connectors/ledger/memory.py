@@ -148,8 +148,9 @@ class SqlMemory:
         """What events told, in one step: what they close is closed, and a hint is kept of each for the next run."""
         async with self._door.write() as connection:
             for event in events:
-                if event.closes and event.key:
-                    await close(connection, self._source, {event.key: f"an event: {event.what}"}, at)
+                if event.closes:
+                    roots = [event.key] if event.key else await self._tops(connection)
+                    await close(connection, self._source, dict.fromkeys(roots, f"an event: {event.what}"), at)
                 same = (source_hints.c.source == self._source) & (source_hints.c.key == event.key)
                 await connection.execute(delete(source_hints).where(same, source_hints.c.what == event.what))
                 row = {"source": self._source, "key": event.key, "what": event.what, "at": at}
@@ -161,6 +162,10 @@ class SqlMemory:
                 await connection.execute(
                     insert(source_hints).values(source=self._source, key="", what="more than were kept", at=at)
                 )
+
+    async def _tops(self, connection: AsyncConnection) -> list[str]:
+        query = select(nodes.c.key).where(nodes.c.source == self._source, nodes.c.container == nodes.c.key)
+        return list((await connection.execute(query)).scalars().all())
 
     async def hints(self, most: int = 1000) -> Sequence[Hint]:
         """What was told between runs, oldest first."""

@@ -141,6 +141,12 @@ class SqlSources:
             .order_by(documents.c.id)
             .limit(_PROBLEMS)
         )
+        shut = (
+            select(hidden_subtrees.c.root, hidden_subtrees.c.reason)
+            .where(hidden_subtrees.c.source == name)
+            .order_by(hidden_subtrees.c.since, hidden_subtrees.c.root)
+            .limit(_PROBLEMS)
+        )
         last = select(runs).where(runs.c.source == name).order_by(runs.c.started.desc()).limit(1)
         async with self._door.snapshot() as connection:
             row = await _found(connection, name)
@@ -150,6 +156,7 @@ class SqlSources:
             passages = (await connection.execute(pieces)).scalar()
             run = (await connection.execute(last)).first()
             wrong = (await connection.execute(problems)).all()
+            closed = (await connection.execute(shut)).all()
             at = (await connection.execute(select(cursors.c.at).where(cursors.c.source == name))).scalar()
         return SourceStatus(
             config=_config(row),
@@ -158,6 +165,7 @@ class SqlSources:
             last_run=None if run is None else _report(run),
             synced_at=at,
             problems=tuple((DocumentId.parse(document), problem) for document, problem in wrong),
+            closed=tuple((root, reason) for root, reason in closed),
         )
 
 

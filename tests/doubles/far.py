@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from connectors.errors import Stop, Transient
-from connectors.ports import Memory
+from connectors.ports import Event, FarSource, Feed, Finding, Membership, Memory, SourceConfig
 from connectors.records import (
     Change,
     Checkpoint,
@@ -20,6 +22,7 @@ from connectors.records import (
 from connectors.sync.placing import Join, Place
 from connectors.sync.settle import mark, refused, settle, settled, unsettled
 from policies.access import AccessExpr, Unknown
+from policies.facts import Kind, Resource
 from policies.names import DocumentId, Principal
 
 LEASE = timedelta(hours=24)
@@ -166,3 +169,58 @@ class FarPages:
 
 def _access(readers: Collection[str]) -> AccessExpr:
     return AccessExpr.any_of(*(Principal.group(name) for name in readers))
+
+
+@dataclass(slots=True)
+class Told:
+    """A `Rights`, `LiveCheck` and `Hook` that say what a test wants, and how such a source is opened."""
+
+    far: Far
+    accounts: dict[str, Membership] = field(default_factory=dict)
+    everyone: frozenset[Principal] = frozenset()
+    rules_everybody: bool = False
+    provider: str = "far:here"
+    findings: tuple[Finding, ...] = (Finding("account", True),)
+    readable_to: Callable[[str, DocumentId], bool | None] | None = None  # None: there is no live check
+    live_for: Callable[[Resource], bool] = lambda _resource: True
+    secrets: list[str] = field(default_factory=list)  # that it was opened with
+    hurried: list[bool] = field(default_factory=list)
+    open_now: int = 0
+    every: timedelta = timedelta(minutes=5)
+
+    async def membership(self, account: str, kind: Kind, now: datetime) -> Membership:
+        return self.accounts.get(account, Membership(False, frozenset()))
+
+    async def readable(self, account: str, documents: Sequence[DocumentId], now: datetime) -> dict[DocumentId, bool]:
+        assert self.readable_to is not None
+        found = {document: self.readable_to(account, document) for document in documents}
+        return {document: verdict for document, verdict in found.items() if verdict is not None}
+
+    def events(self, headers: Mapping[str, str], query: Mapping[str, str], body: bytes) -> list[Event] | None:
+        if headers.get("X-Far-Signature") != "good":
+            return None
+        return [Event(*each) for each in json.loads(body)]
+
+    async def probe(self, now: datetime) -> tuple[Finding, ...]:
+        return self.findings
+
+    @asynccontextmanager
+    async def open(
+        self, config: SourceConfig, secret: Callable[[Mapping[str, str]], str], memory: Memory, *, hurried: bool
+    ) -> AsyncIterator[FarSource]:
+        self.secrets.append(secret(config.settings["secret"]))
+        self.hurried.append(hurried)
+        self.open_now += 1
+        try:
+            yield FarSource(
+                source=FarPages(config.name, self.far, memory),
+                rights=self,
+                feeds=(Feed("changes", self.every, True), Feed("sweep", timedelta(hours=4), True)),
+                stale_grant_bound=LEASE,
+                probe=self.probe,
+                live=self if self.readable_to is not None else None,
+                live_for=self.live_for,
+                hook=self,
+            )
+        finally:
+            self.open_now -= 1
