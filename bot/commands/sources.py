@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot import screen
-from bot.commands import add_files
+from bot.commands import add_files, add_sharepoint
 from bot.commands.running import as_json, run
 from connectors.errors import DoorError
 
@@ -73,6 +73,7 @@ def add() -> None:
 
 
 add.add_command(add_files.files)
+add.add_command(add_sharepoint.sharepoint)
 
 
 @source.command("list")

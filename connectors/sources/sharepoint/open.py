@@ -7,6 +7,7 @@ Settings of a source: `tenant`, `client_id`, `certificate` (a reference to the P
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -162,12 +163,19 @@ def _address(text: str) -> str:
     raise Stop(f"{text!r} is not the address of a site; write it as https://TENANT.sharepoint.com/sites/NAME")
 
 
+_LENGTH = re.compile(r"(\d{1,6})\s*([smhd]?)")
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
 def _lease(said: Any) -> timedelta:
+    """A length of time, in seconds or as in 24h."""
     if said is None:
         return LEASE
-    if not isinstance(said, int | float) or not 60 <= said <= 30 * 86_400:
-        raise Stop("the lease of a SharePoint source is between a minute and 30 days")
-    return timedelta(seconds=float(said))
+    found = _LENGTH.fullmatch(str(said).strip())
+    length = timedelta(seconds=int(found[1]) * _SECONDS[found[2]]) if found else timedelta()
+    if not timedelta(minutes=1) <= length <= timedelta(days=30):
+        raise Stop(f"the lease {said!r} can't be used; write a length between 1m and 30d, such as 24h")
+    return length
 
 
 def _text(settings: Mapping[str, Any], name: str) -> str:
