@@ -60,7 +60,7 @@ def _below_what_is_not_crawled(web: Web) -> bool:
 
 def _permitted(tenant: Tenant, oid: str, item: Item, now: datetime, *, told_only: bool) -> bool:
     person = tenant.users.get(oid)
-    if person is None or person.deleted or not person.enabled or person.guest:
+    if person is None or person.deleted or not person.enabled:
         return False
     groups = _groups_of(tenant, oid, told_only)
     site = item.library.web.collection
@@ -109,7 +109,7 @@ def _is(
     if entry.oid is not None:
         return entry.oid == person.oid
     if login == tenant.eeeu.login or login == tenant.eeeu_spelled_otherwise.login or login == "c:0(.s|true":
-        return True  # guests, the disabled and the deleted are nobody by now
+        return not person.guest
     if login.startswith("c:0t.c|tenant|"):
         return login.removeprefix("c:0t.c|tenant|") in groups
     members = "c:0o.c|federateddirectoryclaimprovider|"

@@ -358,7 +358,8 @@ async def test_the_oracle_knows_every_way_to_read() -> None:
     tenant.grant(file, old)
     tenant.disable(old)
     tenant.grant(file, gus)
-    assert readers() == {"Asha", "Cleo", "Ben"}
+    assert readers() == {"Asha", "Cleo", "Ben", "Gus"}
+    tenant.revoke(file, gus)
     tenant.grant(file, dan, PAGES_ONLY)
     tenant.grant(file, ANONYMOUS, READ)
     assert readers() == {"Asha", "Cleo", "Ben"}
