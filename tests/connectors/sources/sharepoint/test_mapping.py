@@ -127,8 +127,8 @@ def test_of_a_stored_page_only_text_parts_are_taken() -> None:
     [piece] = written_html(stored)
     assert "<p>Book early</p>" in piece
     assert "ROLLED" not in piece
-    assert ["<p>A wiki page</p>"] == written_html("<p>A wiki page</p>")
-    assert [] == written_html("  ")
+    assert written_html("<p>A wiki page</p>") == ["<p>A wiki page</p>"]
+    assert written_html("  ") == []
 
 
 def test_an_item_shows_its_own_columns_and_nothing_of_another_list() -> None:
