@@ -15,7 +15,7 @@ import asyncio
 import json as jsons
 import secrets
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
@@ -32,7 +32,9 @@ from connectors.errors import DoorError, Skip, Stop, Transient
 RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 """Statuses that may be another one if the same is asked again."""
 
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+"""Statuses that lead elsewhere; `as_is` hands them back, for what is stored where our credentials must not go."""
+
 _MOST_HOPS = 3  # redirects followed, all within the site
 _LONGEST_ASKED = 86_400.0  # seconds of a Retry-After that are believed
 _NEVER_SENT = frozenset({"content-length", "host", "transfer-encoding"})
@@ -160,13 +162,14 @@ class Site:
         body: bytes | None = None,
         repeatable: bool = False,
         limits: Limits | None = None,
-        follow: bool = True,
+        as_is: Set[int] = frozenset(),
     ) -> Answer:
         """Ask, again where that may help, until an answer that is worth having or the limits are reached. An answer may
-        have any status but those of `RETRIED`: these raise Transient in the end. Without `follow` a redirect is an
-        answer like others: where it leads may be for `fetch_elsewhere`."""
-        sent = _sendable(headers, json, body)
-        asked = _Asked(method, self._within(path), dict(params or {}), sent, repeatable, follows=follow)
+        have any status but those of `RETRIED`: these raise Transient in the end. Statuses of `as_is` are answers that
+        come back as they are: neither asked for again nor followed to another address."""
+        asked = _Asked(
+            method, self._within(path), dict(params or {}), _sendable(headers, json, body), repeatable, as_is=as_is
+        )
         if json is not None:
             body = jsons.dumps(json, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
         return await self._bounded(asked, body, limits or self._limits)
@@ -210,7 +213,7 @@ class Site:
     async def _persistent(self, asked: _Asked, body: bytes | None, limits: Limits) -> Answer:
         for attempt in range(1, limits.attempts + 1):
             match await self._once(asked, body, limits):
-                case Answer(status=status) as answer if status not in RETRIED:
+                case Answer(status=status) as answer if status not in RETRIED or status in asked.as_is:
                     return replace(answer, attempts=attempt)
                 case Answer() as answer:
                     fault: DoorError = refusal(answer)
@@ -250,7 +253,7 @@ class Site:
                     allow_redirects=False,
                     timeout=timeout,
                 ) as response:
-                    if response.status not in _REDIRECTS or not asked.follows:
+                    if response.status not in REDIRECTS or response.status in asked.as_is:
                         return await self._read(response, limits)
                     location = response.headers.get("Location", "")
             except (aiohttp.ClientError, TimeoutError, OSError, ValueError, _Forbidden) as error:
@@ -285,7 +288,7 @@ class _Asked:
     headers: CIMultiDict[str]
     repeatable: bool
     hops: int = field(default=_MOST_HOPS)
-    follows: bool = True
+    as_is: Set[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

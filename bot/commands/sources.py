@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot import screen
-from bot.commands import add_confluence, add_files
+from bot.commands import add_confluence, add_files, add_sharepoint
 from bot.commands.running import as_json, run
 from connectors.errors import DoorError
 
@@ -74,6 +74,7 @@ def add() -> None:
 
 add.add_command(add_files.files)
 add.add_command(add_confluence.confluence)
+add.add_command(add_sharepoint.sharepoint)
 
 
 @source.command("list")

@@ -166,7 +166,8 @@ ROOMS = {
     "presidio_anonymizer": ("connectors.pii",),
     "spacy": ("connectors.pii", "connectors.pii_names"),
     "authlib": ("connectors.identity",),
-    "cryptography": ("connectors.vault", "connectors.trace_signer"),
+    # The last one proves an app's identity to Microsoft's login with the key of its certificate.
+    "cryptography": ("connectors.vault", "connectors.trace_signer", "connectors.sources.sharepoint.assertion"),
     "sqlmodel": ("connectors.ledger",),
     "sqlalchemy": ("connectors.ledger",),
     "alembic": ("connectors.ledger",),

@@ -13,7 +13,7 @@ from aiohttp import web
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from connectors.errors import DoorError, Skip, Stop, Transient
-from connectors.http import Answer, Limits, Site, is_public, refusal, retry_after
+from connectors.http import REDIRECTS, Answer, Limits, Site, is_public, refusal, retry_after
 from tests.doubles.web import served
 from tests.tap import words_of
 
@@ -87,6 +87,18 @@ async def test_what_may_pass_is_asked_again(status: int) -> None:
 
     assert answer.ok
     assert len(asked) == 2
+
+
+async def test_a_status_that_is_wanted_as_it_is_is_neither_repeated_nor_followed() -> None:
+    busy, asked_busy = answers(429, headers={"Retry-After": "9"})
+    moved, asked_moved = answers(302, headers={"Location": "https://elsewhere.example/x"})
+    async with served({"/busy": busy, "/moved": moved}) as url, Site("vendor", url, QUICK) as site:
+        first = await site.request("GET", "busy", repeatable=True, as_is=frozenset({429, 302}))
+        second = await site.request("GET", "moved", repeatable=True, as_is=frozenset({429, 302}))
+
+    assert (first.status, first.headers["retry-after"]) == (429, "9")
+    assert (second.status, second.headers["location"]) == (302, "https://elsewhere.example/x")
+    assert (len(asked_busy), len(asked_moved)) == (1, 1)
 
 
 async def test_attempts_are_bounded() -> None:
@@ -309,7 +321,7 @@ async def test_a_redirect_is_handed_back_where_it_is_not_to_be_followed() -> Non
         return web.Response(status=302, headers={"Location": "/there?signed"})
 
     async with served({"/x": onward, "/there": handler}) as url, Site("vendor", url, QUICK) as site:
-        handed = await site.request("GET", "x", repeatable=True, follow=False)
+        handed = await site.request("GET", "x", repeatable=True, as_is=REDIRECTS)
 
     assert (302, "/there?signed") == (handed.status, handed.headers["location"])
     assert asked == []

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlencode, urljoin
 
 from connectors.errors import DoorError, Skip, Stop, Transient
-from connectors.http import RETRIED, Answer, Limits, Site
+from connectors.http import REDIRECTS, RETRIED, Answer, Limits, Site
 
 Json = dict[str, Any]
 
@@ -202,7 +202,7 @@ class Client:
                         json=body,
                         repeatable=True,
                         limits=LIMITS,
-                        follow=False,
+                        as_is=REDIRECTS,
                     )
                 self._slow_down(answer.headers)
                 return answer

@@ -1,0 +1,326 @@
+"""A node of a list as a document: what is told of it, and how its text is fetched.
+
+Only what was published is told: of a file whose latest version is a draft, the last published one; of one that never
+was, nothing. Texts are fetched when they are needed, at the version that was told.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from yarl import URL
+
+from connectors.errors import Skip, Transient
+from connectors.records import Node, Skipped, SourceDocument
+from connectors.sources.sharepoint import mapping
+from connectors.sources.sharepoint.client import LOST, MOST_BYTES, Client, Json, Refused
+from connectors.sources.sharepoint.mapping import Columns
+from connectors.sources.sharepoint.webs import LIBRARY, PAGES, Listing
+from connectors.sync.placing import Place
+from policies.names import DocumentId
+
+_NOT_OFFERED = frozenset({400, 404, 405, 501})
+_APPROVED = frozenset({"", "0"})
+_MOST_HTML = 5_000_000  # characters of a page
+
+
+class NotPublished(Skip):
+    """Nothing of it was published."""
+
+    def __init__(self) -> None:
+        super().__init__("no version of it was published")
+
+
+@dataclass(slots=True)
+class Documents:
+    """The documents of one list."""
+
+    source: str
+    listing: Listing
+    client: Client
+    excluded: frozenset[str] = frozenset()  # labels that keep a document out, in lower case
+    _shown: Mapping[str, str] | None = field(default=None)  # what people see as the names of columns
+
+    async def describe(self, node: Node, place: Place) -> SourceDocument | Skipped:
+        """What there is to tell of a document."""
+        try:
+            match self.listing.kind:
+                case kind if kind == LIBRARY:
+                    return await self._file(node, place)
+                case kind if kind == PAGES:
+                    return await self._page(node, place)
+                case _:
+                    return await self._item(node, place)
+        except Refused as error:
+            if error.status in LOST:
+                # Not of this mark: it is asked for again each time, until it is told to be gone or is given back.
+                reason = f"SharePoint does not let the app read it ({error.status})"
+                return Skipped(DocumentId(self.source, node.key), reason, "refused")
+            raise Transient(str(error)) from error
+
+    def _document(self, node: Node, place: Place, told: Told) -> SourceDocument | Skipped:
+        kept_out = sorted({_bare(label) for label in told.columns.labels} & self.excluded)
+        document = DocumentId(self.source, node.key)
+        if kept_out:
+            return Skipped(document, f"its label {kept_out[0]!r} keeps it out")
+        if told.columns.encrypted:
+            return Skipped(document, "it is encrypted")
+        return SourceDocument(
+            id=document,
+            version=told.version,
+            revision=node.mark,
+            title=told.title,
+            url=mapping.address(told.url),
+            media_type=told.media_type,
+            scope_root=place.scope_root,
+            ancestors=place.ancestors,
+            read=told.read,
+            effective_from=told.columns.effective_from,
+            effective_to=told.columns.effective_to,
+            labels=told.columns.labels,
+        )
+
+    # ------------------------------------------------------------ files
+
+    async def _file(self, node: Node, place: Place) -> SourceDocument | Skipped:
+        facts = node.facts
+        media_type = mapping.media_type(facts.get("name", ""))
+        if media_type is None:
+            raise Skip("files of its type are not read")
+        if mapping.too_large(facts.get("size")):
+            raise Skip(f"it is larger than {MOST_BYTES:,} bytes")
+        item = f"drives/{self.listing.drive}/items/{facts.get('item', '')}"
+        columns = mapping.columns(await self._fields(f"{item}/listItem"))
+        version, path = await self._published(item, facts, columns, node.mark)
+        if await self._is_encrypted(item, columns):
+            return Skipped(DocumentId(self.source, node.key), "it is encrypted")
+        title = columns.title or facts.get("name", "")
+        return self._document(
+            node,
+            place,
+            Told(version, title, facts.get("url", ""), media_type, columns, partial(self.client.content, path)),
+        )
+
+    async def _fields(self, path: str) -> Json:
+        """The columns of an item; none where Graph does not offer them."""
+        try:
+            said = await self.client.graph(path, {"$expand": "fields"})
+        except Refused as error:
+            if error.status not in _NOT_OFFERED:
+                raise
+            return {}
+        fields = said.get("fields")
+        found = dict(fields) if isinstance(fields, dict) else {}
+        kind = said.get("contentType")
+        if "ContentType" not in found and isinstance(kind, dict) and kind.get("name"):
+            found["ContentType"] = kind["name"]
+        return found
+
+    async def _published(self, item: str, facts: Mapping[str, str], columns: Columns, mark: str) -> tuple[str, str]:
+        """The version that counts, and where its content is."""
+        level, latest = facts.get("level"), facts.get("version") or columns.version
+        drafts = self.listing.drafts or (latest != "" and not latest.endswith(".0"))
+        if columns.moderation in _APPROVED and (level == "published" or (level is None and not drafts)):
+            return latest or mark[:12], f"{item}/content"
+        versions = await self._versions(item)
+        chosen = next((number for number, each in enumerate(versions) if _is_published(each)), None)
+        if chosen is None or (chosen == 0 and columns.moderation not in _APPROVED and not _says_so(versions[0])):
+            raise NotPublished
+        name = str(versions[chosen]["id"])
+        # The newest version has no content of its own there.
+        return name, f"{item}/content" if chosen == 0 else f"{item}/versions/{name}/content"
+
+    async def _versions(self, item: str) -> Sequence[Json]:
+        try:
+            rows = await self.client.graph_rows(f"{item}/versions")
+        except Refused as error:
+            if error.status not in _NOT_OFFERED:
+                raise
+            raise Skip("its latest version is a draft, and which one was published can't be found out") from error
+        return sorted((row for row in rows if row.get("id")), key=_by_version, reverse=True)
+
+    async def _is_encrypted(self, item: str, columns: Columns) -> bool:
+        """Whether a labelled file is locked; what Graph does not say shows when the file is opened."""
+        if not columns.labelled:
+            return False
+        try:
+            await self.client.graph(f"{item}/extractSensitivityLabels", method="POST", body={})
+        except Refused as error:
+            return error.status == 423
+        return False
+
+    # ------------------------------------------------------------ pages
+
+    async def _page(self, node: Node, place: Place) -> SourceDocument | Skipped:
+        facts = node.facts
+        version = facts.get("published", "")
+        if not version:
+            raise NotPublished
+        page = f"sites/{self.listing.web.graph}/pages/{node.key.rpartition('/')[2]}/microsoft.graph.sitePage"
+        modern = await self._modern(page)
+        columns = mapping.columns(await self._fields(self._list_item(node)))
+        title = str((modern or {}).get("title") or columns.title or facts.get("name", ""))
+        url = str((modern or {}).get("webUrl") or "") or self._address(facts.get("path", ""))
+        read = partial(self._page_body, node, page if modern is not None else None, title)
+        return self._document(node, place, Told(version, title, url, "text/html", columns, read))
+
+    async def _modern(self, page: str) -> Json | None:
+        """What the page API says of a page; None where it does not know it, as it does not know classic ones."""
+        try:
+            return await self.client.graph(page, {"$select": "id,title,webUrl,publishingState"})
+        except Refused as error:
+            if error.status in _NOT_OFFERED:
+                return None
+            raise
+        except Transient:  # single pages are known to be beyond it; REST has them
+            return None
+
+    async def _page_body(self, node: Node, page: str | None, title: str) -> bytes:
+        facts = node.facts
+        if facts.get("version") != facts.get("published"):
+            return await self._published_page(node, title)
+        if page is not None:
+            try:
+                said = await self.client.graph(page, {"$expand": "canvasLayout"})
+                if isinstance(said.get("canvasLayout"), dict):
+                    return _bytes(mapping.page_html(title, said["canvasLayout"]))
+            except (Refused, Transient):  # one broken part and the whole page is refused; REST has its text
+                pass
+        return _bytes(mapping.document_html(title, await self._stored_page(node)))
+
+    async def _stored_page(self, node: Node) -> list[str]:
+        """What was written on a page, as its list holds it."""
+        path = f"web/lists(guid'{self.listing.id}')/items({node.facts.get('n')})"
+        for select in ("CanvasContent1,WikiField", "WikiField", "PublishingPageContent"):
+            try:
+                said = await self.client.rest(self.listing.web.url, path, {"$select": select})
+            except Refused as error:
+                if error.status != 400:
+                    raise Skip(f"its text is refused ({error.status})") from error
+                continue
+            texts = [str(said.get(name) or "") for name in select.split(",")]
+            pieces = [piece for text in texts for piece in mapping.written_html(text)]
+            if pieces:
+                return pieces
+        raise Skip("it holds no text that was typed into it")
+
+    async def _published_page(self, node: Node, title: str) -> bytes:
+        """The last published version of a page whose latest is a draft: from the file that it is stored as."""
+        wanted, unique = node.facts.get("published", ""), node.key.rpartition("/")[2]
+        file = f"web/getfilebyid('{unique}')/versions"
+        try:
+            rows = await self.client.rest_rows(self.listing.web.url, file)
+            numbers = [row.get("ID") for row in rows if row.get("VersionLabel") == wanted]
+            if not numbers:
+                raise Skip("its latest version is a draft, and the published one is not kept")
+            body = await self.client.rest_bytes(self.listing.web.url, f"{file}({int(str(numbers[0]))})/$value")
+        except (Refused, ValueError) as error:
+            raise Skip("its latest version is a draft, and the published one can't be read") from error
+        pieces = mapping.written_html(_canvas_of_file(body.decode("utf-8", "replace")))
+        if not pieces:
+            raise Skip("it holds no text that was typed into it")
+        return _bytes(mapping.document_html(title, pieces))
+
+    # ------------------------------------------------------------ items of lists
+
+    async def _item(self, node: Node, place: Place) -> SourceDocument | Skipped:
+        facts = node.facts
+        if not facts.get("published") or facts["published"] != facts.get("version"):
+            raise NotPublished
+        said = await self.client.graph(self._list_item(node), {"$expand": "fields"})
+        fields = said.get("fields")
+        if not isinstance(fields, dict):
+            raise Transient("Graph told of an item without its columns")
+        columns = mapping.columns(fields)
+        title = columns.title or f"{self.listing.title} {facts.get('n')}"
+        body = _bytes(mapping.item_html(title, fields, await self._names()))
+        url = str(said.get("webUrl") or "") or self._address(facts.get("path", ""))
+
+        async def read() -> bytes:
+            return body
+
+        return self._document(node, place, Told(facts["published"], title, url, "text/html", columns, read))
+
+    async def _names(self) -> Mapping[str, str]:
+        if self._shown is None:
+            path = f"sites/{self.listing.web.graph}/lists/{self.listing.id}/columns"
+            try:
+                rows = await self.client.graph_rows(path, {"$select": "name,displayName"})
+            except Refused as error:
+                if error.status not in _NOT_OFFERED:
+                    raise
+                rows = []
+            self._shown = {str(row.get("name")): str(row["displayName"]) for row in rows if row.get("displayName")}
+        return self._shown
+
+    def _list_item(self, node: Node) -> str:
+        return f"sites/{self.listing.web.graph}/lists/{self.listing.id}/items/{node.facts.get('n')}"
+
+    def _address(self, path: str) -> str:
+        return str(URL(self.listing.web.url).origin().join(URL.build(path=path))) if path.startswith("/") else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What was found out about a document."""
+
+    version: str
+    title: str
+    url: str
+    media_type: str
+    columns: Columns
+    read: Callable[[], Awaitable[bytes]]
+
+
+def published_version(version: str, moderation: str) -> str:
+    """The last published version of an item whose latest is this; empty where there is none. One that waits for
+    approval, or was refused it, counts as not there."""
+    major, _, minor = version.partition(".")
+    if not major.isdecimal():
+        return version if moderation in _APPROVED else ""
+    if int(minor or 0) == 0 and moderation in _APPROVED:
+        return version
+    last = int(major) if int(minor or 0) else int(major) - 1
+    return f"{last}.0" if last > 0 else ""
+
+
+def _is_published(version: Mapping[str, Any]) -> bool:
+    if _says_so(version):
+        return True
+    return not isinstance(version.get("publication"), dict) and str(version["id"]).endswith(".0")
+
+
+def _says_so(version: Mapping[str, Any]) -> bool:
+    said = version.get("publication")
+    return isinstance(said, dict) and said.get("level") == "published"
+
+
+def _by_version(row: Mapping[str, Any]) -> tuple[int, int]:
+    major, _, minor = str(row["id"]).partition(".")
+    return (int(major) if major.isdecimal() else -1, int(minor) if minor.isdecimal() else 0)
+
+
+def _bare(label: str) -> str:
+    return label.removeprefix("retention: ").removeprefix("content type: ").casefold()
+
+
+_CANVAS = re.compile(r"<mso:(?:CanvasContent1|WikiField|PublishingPageContent)\b[^>]*>([\s\S]*?)</mso:\w+>")
+
+
+def _canvas_of_file(text: str) -> str:
+    """What was written on a page, out of the file that it is stored as."""
+    stored = [html.unescape(found[1]) for found in _CANVAS.finditer(text)]
+    if stored:
+        return "".join(stored)
+    return "" if "<%@" in text else text
+
+
+def _bytes(text: str) -> bytes:
+    if len(text) > _MOST_HTML:
+        raise Skip(f"it is longer than {_MOST_HTML:,} characters")
+    return text.encode("utf-8", "replace")

@@ -1,0 +1,160 @@
+"""Being told by Graph that something in a library changed: what is believed, and asking to be told.
+
+A notification says in which library and not what; it means that delta is to be read now. It is believed for its secret,
+which Graph repeats from the subscription. https://learn.microsoft.com/graph/change-notifications-delivery-webhooks
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from connectors.errors import DoorError
+from connectors.ports import Event, Memory
+from connectors.sources.sharepoint.client import Client, Refused
+from connectors.sources.sharepoint.scopes import moment_of
+
+LONGEST = timedelta(minutes=42_300)  # of a subscription to a library, as Graph allows
+_RENEWED = LONGEST / 2
+_MOST_EVENTS = 1_000  # of one request
+_NOTE = "subscription:"
+
+
+def client_state(secret: str, source: str) -> str:
+    """What Graph is asked to repeat with each notification: known to nobody who does not hold the app's secret."""
+    return hmac.new(sha256(secret.encode()).digest(), f"graph:{source}".encode(), sha256).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class GraphHook:
+    """Port `Hook`: the receiving end, which verifies and does nothing else."""
+
+    state: str
+
+    def events(self, headers: Mapping[str, str], query: Mapping[str, str], body: bytes) -> Sequence[Event] | None:
+        """The libraries that changed; None where any of what is told does not carry our secret. The handshake, which
+        has a `validationToken` in its query, tells nothing."""
+        if "validationToken" in query and not body.strip():
+            return ()
+        try:
+            told = json.loads(body)["value"]
+        except (ValueError, KeyError, TypeError):
+            return None
+        if not isinstance(told, list) or not 0 < len(told) <= _MOST_EVENTS:
+            return None
+        if not all(isinstance(each, dict) and self._is_ours(each) for each in told):
+            return None
+        return [Event(_key(each), str(each.get("changeType") or "updated")[:60], closes=False) for each in told]
+
+    def _is_ours(self, told: Mapping[str, Any]) -> bool:
+        said = told.get("clientState")
+        return isinstance(said, str) and hmac.compare_digest(said.encode(), self.state.encode())
+
+
+_DRIVE = re.compile(r"/?drives/([^/]+)/root", re.IGNORECASE)
+
+
+def of_drive(drive: str) -> str:
+    """What an event of a drive is about, as a hint's key."""
+    return f"drive:{drive}"
+
+
+def _key(told: Mapping[str, Any]) -> str:
+    found = _DRIVE.fullmatch(str(told.get("resource") or ""))
+    return of_drive(found[1]) if found else ""
+
+
+def challenge(query: Mapping[str, str]) -> str | None:
+    """What to answer, as plain text and within ten seconds, when Graph asks whether we are there."""
+    said = query.get("validationToken")
+    return said if said and len(said) <= 4_096 else None
+
+
+# ---------------------------------------------------------------- asking to be told
+
+
+@dataclass(slots=True)
+class Subscriptions:
+    """What Graph was asked to tell of, one subscription a library."""
+
+    client: Client
+    memory: Memory
+    address: str  # where it is to call, https
+    state: str
+
+    async def keep(self, drives: Mapping[str, str], now: datetime) -> list[str]:
+        """Have a subscription for each of these drives (by container), renewed at half of its life; returns what went
+        wrong, which costs nothing but time: delta is read anyway."""
+        problems: list[str] = []
+        known = {name.removeprefix(_NOTE): text for name, text in (await self.memory.notes(_NOTE)).items()}
+        for container, drive in drives.items():
+            try:
+                await self._one(container, drive, known.get(container), now)
+            except DoorError as error:
+                problems.append(f"Graph is not going to tell of changes in a library: {error}")
+        for container in known.keys() - drives.keys():
+            await self._end(container, known[container])
+        return problems
+
+    async def _one(self, container: str, drive: str, known: str | None, now: datetime) -> None:
+        held, ends = _read(known)
+        if held and ends is not None and ends - now > _RENEWED:
+            return
+        until = now + LONGEST - timedelta(minutes=10)
+        if held and ends is not None and ends > now and await self._renewed(held, until):
+            await self._note(container, held, until)
+            return
+        body = {
+            "changeType": "updated",
+            "notificationUrl": self.address,
+            "resource": f"drives/{drive}/root",
+            "expirationDateTime": _written(until),
+            "clientState": self.state,
+        }
+        # Also of changed rights, where the service offers that.
+        made = await self.client.graph(
+            "subscriptions", method="POST", body=body, prefer="includesecuritywebhooks", units=2.0
+        )
+        await self._note(container, str(made.get("id") or ""), until)
+
+    async def _renewed(self, held: str, until: datetime) -> bool:
+        try:
+            await self.client.graph(
+                f"subscriptions/{held}", method="PATCH", body={"expirationDateTime": _written(until)}, units=2.0
+            )
+        except Refused as error:
+            if error.status not in (404, 410):
+                raise
+            return False
+        return True
+
+    async def _end(self, container: str, known: str) -> None:
+        held, _ = _read(known)
+        try:
+            if held:
+                await self.client.graph(f"subscriptions/{held}", method="DELETE", units=2.0)
+        except DoorError:  # it ends by itself
+            pass
+        await self.memory.keep_note(_NOTE + container, None)
+
+    async def _note(self, container: str, held: str, until: datetime) -> None:
+        said = {"id": held, "until": until.isoformat()}
+        await self.memory.keep_note(_NOTE + container, json.dumps(said) if held else None)
+
+
+def _read(note: str | None) -> tuple[str, datetime | None]:
+    try:
+        said = json.loads(note or "{}")
+        return str(said.get("id") or ""), moment_of(said.get("until"))
+    except (ValueError, AttributeError):
+        return "", None
+
+
+def _written(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.0000000Z")

@@ -1,0 +1,431 @@
+"""SharePoint as a source: what changed since the last time, told so that closing comes before opening.
+
+A run looks at each configured address for itself. One that refuses us is closed at once and does not stop the others;
+one that does not answer stays as it is, and its leases run out. Delta tells what is in a library; rights are read from
+SharePoint itself, of webs and lists and of every object that has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from connectors.errors import Skip, Transient
+from connectors.ports import Feed, Hint, Memory
+from connectors.records import Change, Checkpoint, Deleted, Node, Own
+from connectors.sources.sharepoint.accounts import Accounts
+from connectors.sources.sharepoint.auth import Timer
+from connectors.sources.sharepoint.client import LOST, Client, Refused
+from connectors.sources.sharepoint.containers import container_of, listing_of, top_of
+from connectors.sources.sharepoint.documents import Documents
+from connectors.sources.sharepoint.hook import Subscriptions, of_drive
+from connectors.sources.sharepoint.items import take_rows
+from connectors.sources.sharepoint.permissions import Assigned, SiteRights
+from connectors.sources.sharepoint.principals import Names
+from connectors.sources.sharepoint.scopes import Looked, Scopes, moment_of, rows_of
+from connectors.sources.sharepoint.tree import Round, forget_cursor, keep_cursor, placed_below, round_of
+from connectors.sources.sharepoint.webs import LIBRARY, Found, Listing, NotASite, Web, find
+from connectors.sync import feeds
+from connectors.sync.placing import Join
+from connectors.sync.settle import REFUSED, mark, refused, settle, settled, unsettled
+from policies.access import Access, Unknown
+from policies.names import DocumentId, Principal
+
+LEASE = timedelta(hours=24)
+FEEDS = (
+    Feed("delta", timedelta(minutes=10), of_permissions=True),
+    Feed("rights", timedelta(hours=1), of_permissions=True),
+    Feed("objects", timedelta(hours=12), of_permissions=True),
+    Feed("enumeration", timedelta(days=7), of_permissions=False),
+)
+"""How often what is looked at: libraries by delta; rights of webs and lists, groups, administrators; which objects have
+rights of their own, and those; everything from nothing."""
+
+SITE_NOTE = "site:"
+OWNERS_NOTE = "owners"
+_FEW = 100  # objects that are asked one by one, before the whole list is
+_SUSPECTS = 2_000  # objects below changed folders that are read again at once
+UNREACHED = Unknown("its rights were not read yet")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What an admin chose."""
+
+    name: str
+    addresses: tuple[str, ...]
+    app: str  # the app's id: cursors are its own
+    names: Names
+    restricted_to: frozenset[Principal] = frozenset()
+    excluded: frozenset[str] = frozenset()
+    lease: timedelta = LEASE
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run on its way."""
+
+    now: datetime
+    due: frozenset[str]
+    whole: bool
+    complete: bool = True
+    problems: list[str] = field(default_factory=list)
+    away: bool = False  # something did not answer: what was due stays due
+    walks: dict[str, str] = field(default_factory=dict)  # by container, the enumeration that saw all of it
+    deleted: list[str] = field(default_factory=list)  # keys of documents that were told to be gone
+    settled: set[str] = field(default_factory=set)
+    hinted: set[str] = field(default_factory=set)
+    rights: dict[str, SiteRights] = field(default_factory=dict)  # by site collection
+
+    def fault(self, problem: str, *, passing: bool = False) -> None:
+        """Something was not done; what was not read runs out with its lease."""
+        self.complete = False
+        self.away |= passing
+        self.tell(problem)
+
+    def tell(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+
+class SharePointSource:
+    """The documents of some sites of one tenant."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        client: Client,
+        memory: Memory,
+        timer: Timer,
+        *,
+        hurried: bool,
+        subscriptions: Subscriptions | None = None,
+    ) -> None:
+        self._settings = settings
+        self._client = client
+        self._memory = memory
+        self._timer = timer
+        self._hurried = hurried
+        self._subscriptions = subscriptions
+
+    @property
+    def name(self) -> str:
+        return self._settings.name
+
+    async def changes(self, cursor: str | None, now: datetime) -> AsyncGenerator[Change, None]:
+        """What is different at the configured addresses. Whatever was cut off before is told again."""
+        self._timer.tell(now)
+        hints = await self._memory.hints()
+        run = await self._begin(cursor, now, hints)
+        for address in self._settings.addresses:
+            async for change in self._address(address, run):
+                yield change
+        async for change in self._rest(run):
+            yield change
+        await self._subscribe(run)
+        if not await self._any_container():
+            run.fault("not one library, list or page was found at the configured sites; check them and their grants")
+        yield Checkpoint(now.isoformat(), run.complete, whole=False, problems=tuple(run.problems))
+        await settled(self._memory, run.settled)
+        if hints:
+            await self._memory.forget_hints(hints[-1].number)
+        if not run.away:
+            for feed in sorted(run.due):
+                await feeds.gone(self._memory, feed, now)
+
+    # ------------------------------------------------------------ what is due
+
+    async def _begin(self, cursor: str | None, now: datetime, hints: Sequence[Hint]) -> _Run:
+        due = {feed.name for feed in await feeds.due(self._memory, FEEDS, now, hurried=self._hurried)}
+        whole = cursor is None
+        if whole or any(not hint.key for hint in hints):
+            due |= {"delta", "rights", "objects"}
+        if whole:
+            due.add("enumeration")
+        return _Run(now, frozenset(due), whole, hinted={hint.key for hint in hints})
+
+    async def _subscribe(self, run: _Run) -> None:
+        """Have Graph tell of each library from now on; what changes before it does, the next delta tells."""
+        if self._subscriptions is None:
+            return
+        drives: dict[str, str] = {}
+        async for node in self._memory.containers():
+            if node.facts.get("drive") and "out" not in node.facts:
+                drives[node.key] = node.facts["drive"]
+        for problem in await self._subscriptions.keep(drives, run.now):
+            run.tell(problem)
+
+    async def _any_container(self) -> bool:
+        async for _ in self._memory.containers():
+            return True
+        return False
+
+    # ------------------------------------------------------------ one address
+
+    async def _address(self, address: str, run: _Run) -> AsyncIterator[Change]:
+        """Everything of one configured address; whatever goes wrong there stays there."""
+        looks = {"rights", "objects", "enumeration"} & run.due
+        try:
+            async for change in self._look(address, run) if looks else self._follow(address, run):
+                yield change
+        except Refused as error:
+            if error.status not in LOST:
+                run.fault(f"{address}: {error}", passing=True)
+                return
+            run.fault(f"{address} refuses the app ({error.status}); grant it the site again or remove the source")
+            for container in await self._containers(address):
+                await self._lose(container)
+                yield refused(container.key, f"the site answers {error.status}")
+        except (Transient, Skip) as error:
+            run.fault(f"{address}: {error}", passing=True)
+        except NotASite as error:
+            run.fault(str(error))
+
+    async def _containers(self, address: str) -> list[Node]:
+        return [node async for node in self._memory.containers() if node.facts.get("address") == address]
+
+    async def _lose(self, container: Node) -> None:
+        """A container that is refused is read from nothing when it is given back."""
+        await forget_cursor(self._memory, container.key)
+        await mark(self._memory, container.key)
+
+    async def _one(
+        self, address: str, title: str, key: str, work: AsyncIterator[Change], run: _Run
+    ) -> AsyncIterator[Change]:
+        """What is told of one list; whatever goes wrong with it stays there."""
+        try:
+            async for change in work:
+                yield change
+        except Refused as error:
+            run.fault(f"{title!r} at {address}: {error}", passing=error.status not in LOST)
+            for container in (await self._memory.get([key])).values():
+                if error.status in LOST:
+                    await self._lose(container)
+                    yield refused(key, f"the list answers {error.status}")
+        except (Transient, Skip) as error:
+            run.fault(f"{title!r} at {address}: {error}", passing=True)
+
+    # ------------------------------------------------------------ with rights
+
+    async def _look(self, address: str, run: _Run) -> AsyncIterator[Change]:
+        """An address with the rights of its webs, lists and objects."""
+        known = await self._memory.note(SITE_NOTE + address)
+        found = await find(self._client, address, known)
+        rights = await self._rights(found.top, run)
+        bases = await self._bases(found, rights)
+        if not found.inside:
+            await self._memory.keep_note(SITE_NOTE + address, found.webs[0].graph)
+        before = {node.key: node for node in await self._containers(address)}
+        for listing in found.listings:
+            work = self._listing(address, listing, rights, bases, before.get(listing.key), run)
+            async for change in self._one(address, listing.title, listing.key, work, run):
+                yield change
+        await self._keep_owners(rights)
+        if rights.unheard:
+            run.tell(
+                f"{address}: {len(rights.unheard)} principals of a form that is not known are given nothing, such as "
+                f"{sorted(rights.unheard)[0]!r}"
+            )
+        reasons = {each.key: each.reason for each in found.excluded}
+        for key in sorted(before.keys() - {listing.key for listing in found.listings}):
+            async for change in self._out(before[key], reasons.get(key, "it is not there any more"), run):
+                yield change
+
+    async def _rights(self, top: Web, run: _Run) -> SiteRights:
+        """The rights of a site collection, as they are during this run."""
+        if top.site not in run.rights:
+            accounts = await Accounts.open(top.site, self._client, self._memory)
+            chosen = self._settings
+            made = SiteRights(top.site, top.url, chosen.names, self._client, accounts, chosen.restricted_to)
+            await made.read_admins()
+            run.rights[top.site] = made
+        return run.rights[top.site]
+
+    async def _bases(self, found: Found, rights: SiteRights) -> dict[str, Assigned | Unknown]:
+        """The role assignments that count for each web, by its id."""
+        bases: dict[str, Assigned | Unknown] = {}
+        for web in found.webs:  # each after its parent
+            if web.unique is False and web.parent in bases:
+                bases[web.id] = bases[web.parent]
+            else:
+                bases[web.id] = await rights.assigned(web.url, "web")
+        return bases
+
+    async def _listing(
+        self,
+        address: str,
+        listing: Listing,
+        rights: SiteRights,
+        bases: Mapping[str, Assigned | Unknown],
+        before: Node | None,
+        run: _Run,
+    ) -> AsyncIterator[Change]:
+        """A list with its rights: whose rights count for it, what is in it, what of it has its own."""
+        memory = self._memory
+        await mark(memory, listing.key)
+        assigned = bases[listing.web.id]
+        if listing.unique is not False:  # where it is not said: SharePoint tells the rights that count in any case
+            assigned = await rights.assigned(listing.web.url, f"web/lists(guid'{listing.id}')")
+        await rights.open_groups([assigned])
+        container = container_of(
+            address, listing, found_top=rights.web, base=rights.access(assigned), now=run.now, before=before
+        )
+        await memory.put([container])  # before anything else of it is read: what narrows must not wait
+        closed = await memory.closed()
+        mine = closed.get(listing.key)
+        again = before is None or "out" in before.facts or "objects_at" not in before.facts
+        again |= mine is not None and mine.reason.startswith(REFUSED)
+        swept = again or "objects" in run.due
+        scopes = Scopes(listing, rights, self._client, memory, run.now)
+        looked = await self._contents(listing, scopes, list(closed), again or "enumeration" in run.due, swept, run)
+        if not looked.complete:
+            run.fault(f"{listing.title!r} at {address}: {looked.problem}", passing=True)
+        await self._looked_at(listing.key, run.now if swept else None, scopes.next_end)
+        async for change in self._settle(listing.key, run):
+            yield change
+
+    async def _contents(
+        self, listing: Listing, scopes: Scopes, closed: Sequence[str], whole: bool, swept: bool, run: _Run
+    ) -> Looked:
+        """Bring the nodes of a list up to date, and the rights of its objects."""
+        if listing.kind != LIBRARY:
+            rows, walk = await take_rows(self._memory, listing, rows_of(self._client, listing), run.now)
+            run.walks[listing.key] = walk
+            return await scopes.sweep(closed, rows)
+        done = await self._round(listing, whole, run)
+        if swept or done.whole:
+            looked = await scopes.sweep(closed)
+        else:
+            looked = await self._suspects(done, scopes, closed)
+            await scopes.recompute()
+        await keep_cursor(self._memory, listing, done)
+        return looked
+
+    async def _round(self, listing: Listing, whole: bool, run: _Run) -> Round:
+        done = await round_of(self._client, listing, self._memory, run.now, self._settings.app, whole)
+        if done.whole:
+            run.walks[listing.key] = done.walk
+        for problem in done.problems:
+            run.tell(problem)
+        run.deleted += sorted(done.deleted)
+        return done
+
+    async def _suspects(self, done: Round, scopes: Scopes, closed: Sequence[str]) -> Looked:
+        """What a round makes doubtful: whatever changed, and all scopes below folders that did."""
+        if len(done.changed) > _FEW:
+            return await scopes.sweep(closed)
+        below = [node async for node in placed_below(self._memory, sorted(done.folders))]
+        if len(below) > _SUSPECTS:
+            return await scopes.sweep(closed)
+        await scopes.reread([node for node in below if node.key not in done.changed])
+        return await scopes.check(done.changed)
+
+    async def _looked_at(self, key: str, at: datetime | None, ends: datetime | None) -> None:
+        """Note when all objects of a container were looked at, and when the next link in it ends."""
+        container = (await self._memory.get([key])).get(key)
+        if container is None:
+            return
+        facts = {**container.facts, "next_end": ends.isoformat() if ends else ""}
+        facts |= {"objects_at": at.isoformat()} if at is not None else {}
+        await self._memory.put([replace(container, facts={name: value for name, value in facts.items() if value})])
+
+    # ------------------------------------------------------------ between two looks
+
+    async def _follow(self, address: str, run: _Run) -> AsyncIterator[Change]:
+        """The libraries of an address by delta, and what time alone has changed."""
+        closed = await self._memory.closed()
+        for container in await self._containers(address):
+            listing = listing_of(container)
+            mine = closed.get(container.key)
+            refused_to_us = mine is not None and mine.reason.startswith(REFUSED)
+            if listing is None or listing.kind != LIBRARY or "out" in container.facts or refused_to_us:
+                continue  # looked at whole, the next time that rights are
+            ends = moment_of(container.facts.get("next_end"))
+            hinted = of_drive(listing.drive) in run.hinted
+            if "delta" in run.due or hinted or (ends is not None and ends <= run.now):
+                work = self._follow_one(container, listing, ends, run)
+                async for change in self._one(address, listing.title, listing.key, work, run):
+                    yield change
+
+    async def _follow_one(
+        self, container: Node, listing: Listing, ends: datetime | None, run: _Run
+    ) -> AsyncIterator[Change]:
+        await mark(self._memory, container.key)
+        done = await self._round(listing, False, run)
+        ended = ends is not None and ends <= run.now
+        if done.changed or ended or done.whole:
+            rights = await self._rights(top_of(container, listing), run)
+            scopes = Scopes(listing, rights, self._client, self._memory, run.now)
+            looked = await (scopes.sweep() if done.whole else self._suspects(done, scopes, ()))
+            if not looked.complete:
+                run.fault(f"{listing.title!r}: {looked.problem}", passing=True)
+            if ended:
+                await scopes.recompute()
+            known = [each for each in (scopes.next_end, None if ended else ends) if each is not None]
+            await self._looked_at(container.key, run.now if done.whole else None, min(known, default=None))
+        await keep_cursor(self._memory, listing, done)
+        async for change in self._settle(container.key, run):
+            yield change
+
+    # ------------------------------------------------------------ settling
+
+    async def _rest(self, run: _Run) -> AsyncIterator[Change]:
+        """Settle what was left unsettled before, by a kill or a failure that passed."""
+        closed = await self._memory.closed()
+        for key in await unsettled(self._memory):
+            mine = closed.get(key)
+            refused_to_us = mine is not None and mine.reason.startswith(REFUSED)
+            if key not in run.settled and not refused_to_us:
+                async for change in self._settle(key, run):
+                    yield change
+
+    async def _settle(self, key: str, run: _Run) -> AsyncIterator[Change]:
+        """Tell the ledger what is different about a container."""
+        for gone in run.deleted:
+            yield Deleted(DocumentId(self.name, gone))
+        run.deleted = []
+        container = (await self._memory.get([key])).get(key)
+        listing = listing_of(container) if container is not None else None
+        if container is None or listing is None:
+            run.settled.add(key)
+            return
+        base, base_at = _base(container)
+        documents = Documents(self.name, listing, self._client, self._settings.excluded)
+        lease, walk = self._settings.lease, run.walks.get(key)
+        changes = settle(
+            self._memory, key, base, Join.REPLACE, lease, run.now, self.name,
+            base_at=base_at, within=(listing.web.site,), walk=walk, describe=documents.describe,
+        )  # fmt: skip
+        try:
+            async for change in changes:
+                yield change
+        except Transient as error:
+            run.fault(f"{listing.title!r}: {error}", passing=True)
+            return
+        run.settled.add(key)
+
+    async def _out(self, container: Node, reason: str, run: _Run) -> AsyncIterator[Change]:
+        """A list that is gone, or that is not indexed any more: everything in it goes."""
+        key = container.key
+        await mark(self._memory, key)
+        await forget_cursor(self._memory, key)
+        facts = {**container.facts, "out": reason}
+        await self._memory.put([replace(container, rules=Own(Unknown(reason)), rules_at=run.now, facts=facts)])
+        run.walks[key] = f"out:{run.now.isoformat()}"
+        async for change in self._settle(key, run):
+            yield change
+
+    async def _keep_owners(self, rights: SiteRights) -> None:
+        """Remember of which groups the owners were granted something: an asker's ownership is asked for these alone."""
+        known = set((await self._memory.note(OWNERS_NOTE) or "").split())
+        if not rights.owned <= known:
+            await self._memory.keep_note(OWNERS_NOTE, " ".join(sorted(known | rights.owned)))
+
+
+def _base(container: Node) -> tuple[Access, datetime]:
+    """Whose rights count for a container, and since when it is known that nothing else in it has rights of its own."""
+    looked_at = moment_of(container.facts.get("objects_at"))
+    if looked_at is None or not isinstance(container.rules, Own):
+        return UNREACHED, container.rules_at
+    return container.rules.access, min(looked_at, container.rules_at)
