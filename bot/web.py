@@ -88,7 +88,7 @@ def front(edge: Edge | None) -> web.Application:
     """What people's browsers and Slack reach; nothing is served that is not listed."""
     application = web.Application(client_max_size=_LARGEST, middlewares=[_nothing_extra])
     if edge is not None:
-        application.add_routes([web.post("/slack/events", edge.events)])
+        application.add_routes([web.post("/slack/events", edge.events), *edge.pages])
     return application
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from connectors.index.weaviate_door import Address
     from connectors.ledger.address import Limits
     from connectors.ledger.door import Door
+    from connectors.logins import Logins, Provider, Tickets
     from connectors.models.local import LocalEmbedder, LocalReranker
     from connectors.ports import (
         Catalog,
@@ -91,6 +92,18 @@ class App:
     about_ledger: Callable[[], Awaitable[str]]  # which database it is, and its schema
     inbox: Inbox  # what was asked in a chat and waits for its answer
     open_chat: Callable[[], AbstractAsyncContextManager[Chat]] | None  # Slack, where a token is set
+    tickets: Tickets
+    logins: Logins
+    open_providers: Callable[[], AbstractAsyncContextManager[Providers]] | None  # where linking is set up
+    seal_form: Callable[[str], str]  # a text that only this house can make of a browser's secret
+
+
+@dataclass(frozen=True, slots=True)
+class Providers:
+    """Where people prove who they are: in Slack, and in the company."""
+
+    slack: Provider
+    company: Provider
 
 
 @asynccontextmanager
@@ -121,8 +134,10 @@ async def _open(
     from connectors.ledger.about import about
     from connectors.ledger.holdings import SqlHoldings
     from connectors.ledger.inbox import SqlInbox
+    from connectors.ledger.logins import SqlLogins
     from connectors.ledger.lookup import SqlDocuments, SqlOwners
     from connectors.ledger.open import open_ledger
+    from connectors.ledger.tickets import SqlTickets
     from connectors.ledger.traces import SqlTraces
     from connectors.trace_signer import TraceSigner
     from policies.injection import signals
@@ -173,6 +188,10 @@ async def _open(
         about_ledger=lambda: about(ledger.door),
         inbox=SqlInbox(ledger.door, vault),
         open_chat=_chat(settings),
+        tickets=SqlTickets(ledger.door, vault),
+        logins=SqlLogins(ledger.door, vault),
+        open_providers=_providers(settings),
+        seal_form=lambda secret: vault.pseudonym("link form", secret),
     )
 
 
@@ -185,6 +204,38 @@ def _chat(settings: Settings) -> Callable[[], AbstractAsyncContextManager[Chat]]
         from connectors.slack import SlackWeb
 
         return SlackWeb(address, token.reveal())
+
+    return opened
+
+
+def _providers(settings: Settings) -> Callable[[], AbstractAsyncContextManager[Providers]] | None:
+    """Sign in with Slack and the identity provider; None where one of them is not set up."""
+    slack, slack_id, slack_secret = settings.slack_oidc_issuer, settings.slack_client_id, settings.slack_client_secret
+    company, company_id, public = settings.oidc_issuer, settings.oidc_client_id, settings.public_url
+    if not (slack and slack_id and slack_secret and company and company_id and public):
+        return None
+    from connectors.identity.oidc import OidcProvider, Registration
+
+    secret = settings.oidc_client_secret
+    # Not one redirect address for both: what one provider sends back must not be taken for the other's.
+    in_slack = Registration(
+        slack,
+        slack_id,
+        f"{public}/link/slack/callback",
+        slack_secret.reveal(),
+        scope="openid profile",
+        always_pkce=False,
+        prompt=None,
+    )
+    in_company = Registration(company, company_id, f"{public}/link/login/callback", secret.reveal() if secret else None)
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Providers]:
+        async with (
+            OidcProvider("sign in with slack", in_slack) as first,
+            OidcProvider("the identity provider", in_company) as second,
+        ):
+            yield Providers(first, second)
 
     return opened
 

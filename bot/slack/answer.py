@@ -19,6 +19,7 @@ from bot.answering.question import Question
 from bot.metrics import Metrics
 from bot.slack import sentences
 from bot.slack.blocks import reply, sentence
+from bot.slack.commands import Commands
 from bot.slack.incoming import Asked
 from bot.slack.place import Accounts, Present
 from connectors.chat import Chat, Letter, Message
@@ -50,6 +51,7 @@ class Answerer:
     doors: Doors
     metrics: Metrics
     log: Any
+    commands: Commands | None = None
 
     async def answer(self, letter: Letter) -> None:
         """Answer it, or say why not. Raises DoorError when that could not be delivered."""
@@ -58,6 +60,9 @@ class Answerer:
             return
         if fixed := _fixed(asked):
             await self._alone(asked, sentence(fixed, mark))
+            return
+        if self.commands is not None and asked.surface == "command" and self.commands.takes(asked.text):
+            await self._alone(asked, await self.commands.reply(asked))
             return
         status = asyncio.create_task(self._show(asked, sentences.WORKING))
         try:

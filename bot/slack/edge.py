@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from aiohttp import web
@@ -54,6 +54,7 @@ class Edge:
         self._clock = clock
         self._metrics = metrics
         self._telling: set[asyncio.Task[None]] = set()
+        self.pages: Sequence[web.RouteDef] = ()  # what else people's browsers reach
 
     async def close(self) -> None:
         """Wait for what is still being told, within a bound."""
@@ -83,7 +84,7 @@ class Edge:
                 return self._answered("challenge", web.json_response({"challenge": text}))
             case Ignored(why) if us is not None or why == "ssl check":
                 return self._answered("ignored", web.Response())
-            case Asked() if incoming.surface == "command" and (words := _said_at_once(incoming)):
+            case Asked() if incoming.surface == "command" and (words := self._said_at_once(incoming)):
                 return self._answered("command", _shown(sentence(words)))
             case Asked():
                 return await self._asked(incoming, us or _NOBODY)
@@ -109,11 +110,20 @@ class Edge:
             return self._answered("busy", busy)
         if received == "accepted":
             self._desk.ring()
-            return self._answered(received, _shown(sentence(sentences.COMMAND_TAKEN)) if command else web.Response())
+            taken = sentences.DOING if self._commanded(asked) else sentences.COMMAND_TAKEN
+            return self._answered(received, _shown(sentence(taken)) if command else web.Response())
         words = _turned_away(received)
         if words and not command:
             self._tell(asked, words)
         return self._answered(received, _shown(sentence(words)) if words and command else web.Response())
+
+    def _commanded(self, asked: Asked) -> bool:
+        """Whether it is a command that is carried out, not a question."""
+        commands = self._answerer.commands
+        return commands is not None and asked.surface == "command" and commands.takes(asked.text)
+
+    def _said_at_once(self, asked: Asked) -> str | None:
+        return None if self._commanded(asked) else _said_at_once(asked)
 
     def _tell(self, asked: Asked, words: str) -> None:
         if len(self._telling) < _MOST_TOLD:

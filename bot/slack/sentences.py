@@ -6,6 +6,7 @@ from __future__ import annotations
 
 WORKING = "is looking through the documents that you can read…"
 COMMAND_TAKEN = "Looking through the documents that you can read…"
+DOING = "One moment…"
 HELP = (
     "Ask me in a direct message, mention me in a channel, or write `/footnote` and your question. I search only the "
     "documents that you may read, and every sentence of an answer cites the one that it rests on. In a channel I "

@@ -6,8 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from bot.linking.opening import linked
+from bot.linking.routes import Routes
 from bot.metrics import Metrics
 from bot.slack.answer import Answerer
+from bot.slack.commands import Commands
 from bot.slack.desk import Desk
 from bot.slack.edge import Edge
 from bot.slack.place import Accounts
@@ -34,8 +37,11 @@ async def in_slack(app: App, metrics: Metrics, log: Any) -> AsyncIterator[Edge |
                 log.warning("slack: the app lacks scopes; run `footnote check`, install it again from manifest.yaml")
         except Transient:
             log.warning("slack is away; requests are refused until it is back")
-        answerer = Answerer(chat, Accounts(chat, app.clock), app.doors, metrics, log)
+        linking = await stack.enter_async_context(linked(app, chat, log))
+        commands = Commands(linking)
+        answerer = Answerer(chat, Accounts(chat, app.clock), app.doors, metrics, log, commands)
         desk = await stack.enter_async_context(Desk(app.inbox, answerer, app.clock, log))
         edge = Edge(secret.reveal(), chat, app.inbox, desk, answerer, app.clock, metrics)
+        edge.pages = Routes(linking).routes() if linking is not None else ()
         stack.push_async_callback(edge.close)
         yield edge

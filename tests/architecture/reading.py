@@ -166,6 +166,7 @@ ROOMS = {
     "presidio_anonymizer": ("connectors.pii",),
     "spacy": ("connectors.pii", "connectors.pii_names"),
     "authlib": ("connectors.identity",),
+    "joserfc": ("connectors.identity",),
     "cryptography": ("connectors.vault", "connectors.trace_signer"),
     "sqlmodel": ("connectors.ledger",),
     "sqlalchemy": ("connectors.ledger",),

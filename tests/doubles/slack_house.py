@@ -126,6 +126,7 @@ async def house(
             clock=world._clock,
             doors=made_doors,
             inbox=SqlInbox(ledger.door, Vault([KEY])),
+            open_providers=None,
         )
         edge = await stack.enter_async_context(in_slack(app, metrics, log))  # type: ignore[arg-type]
         server = await stack.enter_async_context(TestServer(front(edge)))
