@@ -29,6 +29,4 @@ class Doors:
     clock: Callable[[], datetime]  # aware UTC
     timer: Callable[[], float]  # seconds, monotonic
     tag: Callable[[], str]  # a random tag for the placeholders of one request
-    told: Callable[[str], None] = lambda _stage: (
-        None
-    )  # hears of each stage that ended; it knows nothing of what was found
+    told: Callable[[str], None] = lambda _stage: None  # each stage that ended; no content
