@@ -29,7 +29,7 @@ async def act(
 ) -> AsyncIterator[Act]:
     """Do something under a trace. `command`: its fixed name; `question`: the words it was given with."""
     sealed = {"asker": actor, **({"question": question} if question else {})}
-    begun = {"surface": surface, "command": command, "at": now}
+    begun = {"surface": surface, "command": command, "at": now.isoformat()}
     done = Act(await traces.begin(begun, sealed, now))
     error = None
     try:

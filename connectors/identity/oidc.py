@@ -110,7 +110,8 @@ class OidcProvider:
             scope=self._reg.scope,
             code_challenge_method="S256" if pkce else None,
         )
-        more = {**({"prompt": self._prompt()} if self._prompt() else {}), **self._reg.extra}
+        prompt = _prompt(known, self._reg)
+        more = {**({"prompt": prompt} if prompt else {}), **self._reg.extra}
         made: str
         made, _state = client.create_authorization_url(
             known.metadata["authorization_endpoint"],
@@ -120,12 +121,6 @@ class OidcProvider:
             **more,
         )
         return made
-
-    def _prompt(self) -> str | None:
-        """`consent` beside it: OpenID Connect Core 11 asks for it before a provider may give offline access."""
-        if self._reg.prompt is None or "offline_access" not in self._reg.scope.split():
-            return self._reg.prompt
-        return f"{self._reg.prompt} consent"
 
     async def login(self, answer: Mapping[str, str], leg: Leg, now: datetime) -> Login:
         """Who came back with these parameters."""
@@ -300,6 +295,18 @@ class OidcProvider:
         if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
             raise LoginRefused("nonce")
         return dict(claims)
+
+
+def _prompt(known: _Known, registration: Registration) -> str | None:
+    """What the person is asked at the provider. OpenID Connect Core 11 wants consent asked for before offline access is
+    given; Entra and Okta, which do not, take one value alone and publish no list."""
+    wanted, listed = registration.prompt, known.metadata.get("prompt_values_supported")
+    if wanted is None or not isinstance(listed, list):
+        return wanted
+    chosen = [wanted if wanted in listed else "login"]
+    if "offline_access" in registration.scope.split() and "consent" in listed:
+        chosen.append("consent")
+    return " ".join(chosen)
 
 
 def _method(known: _Known, registration: Registration) -> dict[str, str]:

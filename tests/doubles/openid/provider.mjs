@@ -28,13 +28,14 @@ const provider = new Provider(issuer, {
   },
   claims: { openid: [...names] },
   conformIdTokenClaims: false,
+  discovery: { prompt_values_supported: ['none', 'login', 'consent'] },
   scopes: ['openid', 'offline_access', 'profile', 'email'],
   pkce: { required: () => told().pkce !== false },
   features: { revocation: { enabled: true }, rpInitiatedLogout: { enabled: false } },
   rotateRefreshToken: () => told().rotate !== false,
   issueRefreshToken: async (_ctx, client, code) => code.scopes.has('offline_access') && told().offline !== false,
   ttl: { Session: 3600, Interaction: 600, Grant: 86400, AccessToken: 600, IdToken: 600, RefreshToken: 86400 },
-  cookies: { keys: ['only for tests'] },
+  cookies: { keys: ['only for tests'], names: { session: `_session_${port}`, interaction: `_interaction_${port}`, resume: `_resume_${port}` } }, // a host's ports share cookies
 });
 // eslint-disable-next-line no-unused-vars
 provider.Client.prototype.redirectUriAllowed = (uri) => /^http:\/\/127\.0\.0\.1:\d+\/link\/(slack|login)\/callback$/.test(uri);
