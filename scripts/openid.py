@@ -1,6 +1,7 @@
 """The OpenID provider and the browser that the tests of linking run against: installed once, into a cache folder.
 
-    python -m scripts.openid install
+    python -m scripts.openid install      the provider and, where apt can be used, the browser
+    python -m scripts.openid provider     the provider alone
 
 The provider is npm's `oidc-provider`, a certified one, at the versions of its lock file; Node comes from the test
 dependencies. The browser is Debian's Chromium, where apt can be used.
@@ -50,8 +51,7 @@ def browser() -> Path | None:
 
 def install() -> None:
     """Install what is missing; raises CalledProcessError when a registry can't be reached."""
-    if provider() is None:
-        _install_provider()
+    install_provider()
     if browser() is None and shutil.which("apt-get") and os.geteuid() == 0:
         quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         for command in (
@@ -61,7 +61,10 @@ def install() -> None:
             subprocess.run(command, env=quiet, check=True, timeout=_SECONDS, stdout=subprocess.DEVNULL)
 
 
-def _install_provider() -> None:
+def install_provider() -> None:
+    """Install the provider unless it is there."""
+    if provider() is not None:
+        return
     npm = shutil.which("npm", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
     if not npm:
         sys.exit("Node with npm is needed; `make setup` installs it with the test dependencies")
@@ -84,6 +87,10 @@ def _digest() -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] != ["install"]:
-        sys.exit("usage: python -m scripts.openid install")
-    install()
+    match sys.argv[1:]:
+        case ["install"]:
+            install()
+        case ["provider"]:
+            install_provider()
+        case _:
+            sys.exit("usage: python -m scripts.openid install | provider")
