@@ -37,6 +37,7 @@ FOLLOWED_ANOTHERS = (
     "You followed a link that I made for somebody else's Slack account, and signed in to Slack with your own. Nothing "
     "was linked. If somebody sent you that link, tell your administrator: they may have wanted to ask in your name."
 )
+NOT_A_COMMAND = "I can't do that here any more. `/footnote help` says what I can do."
 NOT_ME_DONE = (
     "I have taken the link off and told your administrators. Nobody is answered in your name from this account."
 )
