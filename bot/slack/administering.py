@@ -210,7 +210,7 @@ class Administering:
         found = await who(self.doors.looking, document, self.doors.clock())
         lines = [f"one of: {', '.join(map(str, clause))}" for clause in found.clauses]
         lines += [found.reason] if found.reason else []
-        lines += [f"{len(found.people)} people of the directory:", *found.people[:_MOST_LISTED]]
+        lines += [f"{_people(len(found.people))} of the directory:", *found.people[:_MOST_LISTED]]
         return told.listing(f"Who may read {found.document}", lines)
 
     async def _trace(self, trace: str) -> Message:
@@ -274,8 +274,8 @@ class Administering:
         more = "" if whole else " so far; there are more"
         return [
             *(f"{key}: {value}" for key, value in config.settings.items()),
-            f"{documents} documents would be read{more}",
-            f"{skipped} can't be used",
+            f"documents that would be read: {documents}{more}",
+            f"documents that can't be used: {skipped}",
         ]
 
     async def _purge_shown(self, holder: Holder, subject: Subject, text: str) -> Message:
@@ -286,7 +286,7 @@ class Administering:
         [document] = found
         readers = await who(self.doors.looking, str(document), self.doors.clock())
         lines = [
-            f"{len(readers.people)} people may read it now",
+            f"may be read now by {_people(len(readers.people))}",
             "Nobody is answered from it from that moment on, and its passages leave the index.",
             "Take it away at its source first: while it is there, the next sync brings it back.",
             f"asked for by {subject.person}",
@@ -295,7 +295,7 @@ class Administering:
         message = told.to_confirm(f"Purge {document}?", lines, secret)
         asked = await self._tell_others(holder, message)
         return sentence(
-            f"{asked} other administrators were asked to confirm it. Nothing has changed yet."
+            f"Asked to confirm it: {asked} administrator{'' if asked == 1 else 's'}. Nothing has changed yet."
             if asked
             else "There is no other administrator who could confirm it, so it can't be done."
         )
@@ -348,7 +348,7 @@ class Administering:
             case _:
                 removed = await self._purge(DocumentId.parse(name))
                 done.sealed["after"] = _json({"document": name, "asked_by": body["by"], "passages_removed": removed})
-                return _worded(f"{name} is purged; {removed} passages left the index.")
+                return _worded(f"{name} is purged. Passages that left the index: {removed}.")
 
     async def _state(self, verb: str, name: str) -> str:
         if verb in ("add", "purge"):
@@ -393,6 +393,10 @@ class Administering:
             await self.doors.chat.say_direct(
                 holder.user, sentence(f"{what}: {ending}"[:_LONGEST_TOLD].replace("`", "'"))
             )
+
+
+def _people(count: int) -> str:
+    return "1 person" if count == 1 else f"{count} people"
 
 
 def _worded(text: str) -> Message:
