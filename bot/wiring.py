@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bot.calibration import calibration
 from bot.errors import WrongUse
@@ -96,6 +96,37 @@ class App:
     logins: Logins
     open_providers: Callable[[], AbstractAsyncContextManager[Providers]] | None  # where linking is set up
     seal_form: Callable[[str], str]  # a text that only this house can make of a browser's secret
+    sealed: Sealed  # all that is kept sealed, for bringing it under another key
+
+
+class Resealed(Protocol):
+    """What was done at one place; counts of values."""
+
+    @property
+    def place(self) -> str: ...
+    @property
+    def resealed(self) -> int: ...
+    @property
+    def fresh(self) -> int: ...
+    @property
+    def closed(self) -> int: ...
+
+
+class Sealed(Protocol):
+    """All that is kept sealed."""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Ids of the configured keys, newest first."""
+        ...
+
+    async def counts(self) -> Mapping[str, Mapping[str, int]]:
+        """How many values there are under each key, by place."""
+        ...
+
+    async def rotate(self) -> Sequence[Resealed]:
+        """Bring all that can be under the newest key."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +168,7 @@ async def _open(
     from connectors.ledger.logins import SqlLogins
     from connectors.ledger.lookup import SqlDocuments, SqlOwners
     from connectors.ledger.open import open_ledger
+    from connectors.ledger.sealed import SqlSealed
     from connectors.ledger.tickets import SqlTickets
     from connectors.ledger.traces import SqlTraces
     from connectors.trace_signer import TraceSigner
@@ -192,6 +224,7 @@ async def _open(
         logins=SqlLogins(ledger.door, vault),
         open_providers=_providers(settings),
         seal_form=lambda secret: vault.pseudonym("link form", secret),
+        sealed=SqlSealed(ledger.door, vault),
     )
 
 
