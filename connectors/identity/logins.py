@@ -17,6 +17,7 @@ from policies.facts import Kind
 from policies.names import Principal
 
 FRESH = timedelta(minutes=2)  # that the provider's last word is believed without asking again
+UNHEARD = timedelta(minutes=10)  # without a word of the provider; from then on nobody vouches for the account
 _LOOKS = 60  # at what another process hears, before this gives up
 _PAUSE = 0.25  # seconds between them
 _OPEN, _CLOSED = Membership(True, frozenset()), Membership(False, frozenset())
@@ -34,7 +35,8 @@ class LoginRights:
         self.provider = f"oidc:{company.issuer}"
 
     async def membership(self, account: str, kind: Kind, now: datetime) -> Membership:
-        """Whether the account is open; DoorError where that can't be found out."""
+        """Whether the account is open; DoorError where that can't be found out just now. What could not be found out
+        for long means no."""
         for _ in range(_LOOKS):
             held = await self._logins.held(self.provider, account)
             if held is None:
@@ -59,6 +61,8 @@ class LoginRights:
             renewed = await self._company.renew(held.refresh, now)
         except DoorError:
             await self._logins.release(self.provider, account)
+            if now - held.checked_at >= UNHEARD:
+                return _CLOSED
             raise
         await self._logins.settle(self.provider, account, renewed, now)
         return _CLOSED if renewed is None else _OPEN

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import text, update
 
 from connectors.errors import DoorError, Stop, Transient
-from connectors.identity.logins import FRESH, LoginRights
+from connectors.identity.logins import FRESH, UNHEARD, LoginRights
 from connectors.identity.oidc import OidcProvider, Registration
 from connectors.ledger.logins import CLAIM, SqlLogins
 from connectors.ledger.open import Ledger, open_ledger
@@ -183,6 +183,27 @@ async def test_a_provider_that_is_away_closes_nobody_and_opens_nobody(tmp_path: 
         assert held.refresh == "a-token"
         with pytest.raises(Transient):  # and the next one may ask at once
             await rights.membership("asha", Kind.MEMBER, now + LATER)
+
+
+async def test_t024_who_could_not_be_asked_for_long_is_not_let_in(tmp_path: Path) -> None:
+    class Away:
+        issuer = "https://id.example"
+
+        async def renew(self, refresh: str, now: datetime) -> str | None:
+            raise Transient("the identity provider can't be reached")
+
+    now = clock()
+    async with open_ledger(f"sqlite+aiosqlite:///{tmp_path / 'ledger.sqlite'}") as ledger:
+        logins = SqlLogins(ledger.door, Vault([KEY]))
+        rights = LoginRights(Away(), logins)  # type: ignore[arg-type]
+        await logins.keep(rights.provider, "asha", "a-token", now)
+
+        with pytest.raises(Transient):
+            await rights.membership("asha", Kind.MEMBER, now + UNHEARD - timedelta(seconds=1))
+        assert (await rights.membership("asha", Kind.MEMBER, now + UNHEARD)).active is False
+        held = await logins.held(rights.provider, "asha")
+        assert held is not None
+        assert held.refresh == "a-token"  # and goes on as soon as it is back
 
 
 async def test_a_claim_of_a_process_that_was_killed_runs_out(ledger_url: str) -> None:
