@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bot.keeping import Json, Keeping, Tell
     from bot.looking import Looking
     from bot.metrics import Metrics
-    from connectors.chat import Chat, Inbox
+    from connectors.chat import Chat, Exchanges, Inbox
     from connectors.http import Limits as HttpLimits
     from connectors.http import Site
     from connectors.index.weaviate_door import Address
@@ -91,6 +91,7 @@ class App:
     hosted: Mapping[str, Callable[[], Awaitable[None]]]  # doors to hosted models, by name; each asked whether it works
     about_ledger: Callable[[], Awaitable[str]]  # which database it is, and its schema
     inbox: Inbox  # what was asked in a chat and waits for its answer
+    exchanges: Exchanges  # what was asked and answered there of late
     open_chat: Callable[[], AbstractAsyncContextManager[Chat]] | None  # Slack, where a token is set
     tickets: Tickets
     logins: Logins
@@ -163,6 +164,7 @@ async def _open(
     from connectors.identity.directory import LedgerDirectory
     from connectors.injection import Detectors
     from connectors.ledger.about import about
+    from connectors.ledger.exchanges import SqlExchanges
     from connectors.ledger.holdings import SqlHoldings
     from connectors.ledger.inbox import SqlInbox
     from connectors.ledger.logins import SqlLogins
@@ -219,6 +221,7 @@ async def _open(
         hosted=models.hosted,
         about_ledger=lambda: about(ledger.door),
         inbox=SqlInbox(ledger.door, vault),
+        exchanges=SqlExchanges(ledger.door, vault),
         open_chat=_chat(settings),
         tickets=SqlTickets(ledger.door, vault),
         logins=SqlLogins(ledger.door, vault),

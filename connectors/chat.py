@@ -30,6 +30,16 @@ class Workspace:
     lacking: frozenset[str] = frozenset()  # scopes that we need and the token has not
     enterprise: str | None = None  # the organisation of several workspaces that the workspace is of
 
+    @property
+    def home(self) -> str:
+        """Within what an account's id names one person: the organisation, where there is one."""
+        return self.enterprise or self.team
+
+    def has(self, account: Account) -> bool:
+        """Whether an account is of our own people, guests among them."""
+        ours = account.team == self.team or (self.enterprise is not None and account.enterprise == self.enterprise)
+        return ours and not account.stranger
+
 
 @dataclass(frozen=True, slots=True)
 class Room:
@@ -50,6 +60,7 @@ class Account:
     active: bool
     guest: bool
     stranger: bool  # of another organisation
+    enterprise: str | None = None  # the organisation of several workspaces that he is of
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +245,7 @@ class Inbox(Protocol):
 
 # ---------------------------------------------------------------- exchanges
 
-ExchangeState = Literal["draft", "posting", "posted", "sharing", "shared", "deleted"]
+ExchangeState = Literal["draft", "waiting", "posting", "posted", "sharing", "shared", "deleted"]
 
 
 @dataclass(frozen=True, slots=True)

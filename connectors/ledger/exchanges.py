@@ -1,4 +1,4 @@
-"""Questions and their answers of late, sealed: for follow-ups, for the buttons under an answer, for the asker's own page.
+"""Questions and their answers of late, sealed: for follow-ups, for buttons under answers, for the asker's own page.
 
 Nobody is found here but by keyed pseudonyms: a row says neither who asked nor where. A body opens under its row's name
 alone. Whether a button may still do its work is decided by one conditional update: of two who press, one succeeds.

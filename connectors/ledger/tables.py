@@ -412,8 +412,8 @@ class LetterKeyRow(Row, table=True):
 
 
 class ExchangeRow(Row, table=True):
-    """A question and its answer as they are kept for follow-ups and buttons, sealed and for a while. Who asked and where
-    are keyed pseudonyms."""
+    """A question and its answer as they are kept for follow-ups and buttons, sealed and for a while. Who asked and
+    where are keyed pseudonyms."""
 
     __tablename__ = "exchanges"
     name: str = _text(primary_key=True)  # at random; its body opens under it alone
