@@ -41,7 +41,8 @@ docs: $(READY)
 
 ## services: install every server that tests can run against and that pip does not bring
 .PHONY: services
-services: $(BIN)/python
+services: $(READY)
+	$(BIN)/python -m scripts.openid install
 	$(BIN)/python -m scripts.weaviate install
 
 ## weaviate: install and start a Weaviate on this machine; prints the settings that use it
@@ -59,9 +60,15 @@ weaviate-cluster: $(BIN)/python
 weaviate-stop: $(BIN)/python
 	@$(BIN)/python -m scripts.weaviate stop
 
+## manifest: write the Slack manifests, for HTTP and for Socket Mode, from scripts/manifest.py
+.PHONY: manifest
+manifest: $(READY)
+	$(BIN)/python -m scripts.manifest
+
 ## setup: only create .venv and install what the rest needs
 .PHONY: setup
 setup: $(READY)
+	@$(BIN)/python -m scripts.openid provider || echo "the OpenID provider of the tests is not to be had; going on without" >&2
 
 ## clean: remove .venv and caches, never the data directory
 .PHONY: clean

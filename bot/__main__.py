@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bot import errors
-from bot.commands import asking, checking, demo, indexes, ledgers, people, serving, sources, traces
+from bot.commands import asking, checking, demo, indexes, keys, ledgers, people, serving, sources, traces
 from connectors.errors import DoorError
 
 
@@ -69,6 +69,7 @@ for command in (
     indexes.index,
     indexes.reindex,
     ledgers.ledger,
+    keys.keys,
     checking.evaluate,
     checking.check,
 ):

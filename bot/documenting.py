@@ -57,6 +57,8 @@ SHAPES = {
     "footnote index check": (
         "lines `{source, expected, held, missing, extra, wrong_scope, wrong_text, examples, ok, repaired?}`"
     ),
+    "footnote keys list": "`{newest, configured: [key], sealed: {place: {key: values}}}`",
+    "footnote keys rotate": "lines `{place, resealed, fresh, closed}`",
     "footnote ledger copy": "`{from, to, tables: {name: rows}, rows, chain: {status, records, problem}, already}`",
     "footnote person import": "`{people, groups, places}`",
     "footnote person link": _PERSON,

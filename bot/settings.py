@@ -301,6 +301,12 @@ class Settings:
     oidc_issuer: str | None = _address(None, "The identity provider's issuer.")
     oidc_client_id: str | None = _word(None, "This application at the identity provider.")
     oidc_client_secret: Secret | None = _secret("Its secret.")
+    link_by_email: str = _choice(
+        "off",
+        "`verified`: who links himself is also known by an address that the identity provider says it verified. "
+        "For the first days; see docs/linking.md.",
+        "verified",
+    )
     slack_bot_token: Secret | None = _secret("The app's bot token, `xoxb-…`.")
     slack_signing_secret: Secret | None = _secret("Checks that a request is Slack's (HTTP mode).")
     slack_app_token: Secret | None = _secret("The app-level token, `xapp-…`; given, Socket Mode is used.")

@@ -95,7 +95,7 @@ def front(edge: Edge | None, hooks: Hooks | None = None) -> web.Application:
     if hooks is not None:
         application.add_routes(hooks.routes)
     if edge is not None:
-        application.add_routes([web.post("/slack/events", edge.events)])
+        application.add_routes([web.post("/slack/events", edge.events), *edge.pages])
     return application
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bot.calibration import calibration
 from bot.errors import WrongUse
@@ -30,13 +30,14 @@ if TYPE_CHECKING:
     from bot.keeping import Json, Keeping, Opened, Tell
     from bot.looking import Looking
     from bot.metrics import Metrics
-    from connectors.chat import Chat, Inbox
+    from connectors.chat import Chat, Exchanges, Inbox
     from connectors.http import Limits as HttpLimits
     from connectors.http import Site
     from connectors.index.weaviate_door import Address
     from connectors.ledger.address import Limits
     from connectors.ledger.door import Door
     from connectors.ledger.memory import SqlMemory
+    from connectors.logins import Logins, Provider, Tickets
     from connectors.models.local import LocalEmbedder, LocalReranker
     from connectors.ports import (
         Catalog,
@@ -102,7 +103,51 @@ class App:
     hosted: Mapping[str, Callable[[], Awaitable[None]]]  # doors to hosted models, by name; each asked whether it works
     about_ledger: Callable[[], Awaitable[str]]  # which database it is, and its schema
     inbox: Inbox  # what was asked in a chat and waits for its answer
+    exchanges: Exchanges  # what was asked and answered there of late
     open_chat: Callable[[], AbstractAsyncContextManager[Chat]] | None  # Slack, where a token is set
+    tickets: Tickets
+    logins: Logins
+    open_providers: Callable[[], AbstractAsyncContextManager[Providers]] | None  # where linking is set up
+    seal_form: Callable[[str], str]  # a text that only this house can make of a browser's secret
+    sealed: Sealed  # all that is kept sealed, for bringing it under another key
+
+
+class Resealed(Protocol):
+    """What was done at one place; counts of values."""
+
+    @property
+    def place(self) -> str: ...
+    @property
+    def resealed(self) -> int: ...
+    @property
+    def fresh(self) -> int: ...
+    @property
+    def closed(self) -> int: ...
+
+
+class Sealed(Protocol):
+    """All that is kept sealed."""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Ids of the configured keys, newest first."""
+        ...
+
+    async def counts(self) -> Mapping[str, Mapping[str, int]]:
+        """How many values there are under each key, by place."""
+        ...
+
+    async def rotate(self) -> Sequence[Resealed]:
+        """Bring all that can be under the newest key."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Providers:
+    """Where people prove who they are: in Slack, and in the company."""
+
+    slack: Provider
+    company: Provider
 
 
 @asynccontextmanager
@@ -143,11 +188,15 @@ async def _open(
     from connectors.identity.late import LateDirectory
     from connectors.injection import Detectors
     from connectors.ledger.about import about
+    from connectors.ledger.exchanges import SqlExchanges
     from connectors.ledger.holdings import SqlHoldings
     from connectors.ledger.inbox import SqlInbox
+    from connectors.ledger.logins import SqlLogins
     from connectors.ledger.lookup import SqlDocuments, SqlOwners
     from connectors.ledger.memory import SqlMemory
     from connectors.ledger.open import open_ledger
+    from connectors.ledger.sealed import SqlSealed
+    from connectors.ledger.tickets import SqlTickets
     from connectors.ledger.traces import SqlTraces
     from connectors.trace_signer import TraceSigner
     from policies.injection import signals
@@ -207,7 +256,13 @@ async def _open(
         hosted=models.hosted,
         about_ledger=lambda: about(ledger.door),
         inbox=SqlInbox(ledger.door, vault),
+        exchanges=SqlExchanges(ledger.door, vault),
         open_chat=_chat(settings),
+        tickets=SqlTickets(ledger.door, vault),
+        logins=SqlLogins(ledger.door, vault),
+        open_providers=_providers(settings),
+        seal_form=lambda secret: vault.pseudonym("link form", secret),
+        sealed=SqlSealed(ledger.door, vault),
     )
 
 
@@ -220,6 +275,38 @@ def _chat(settings: Settings) -> Callable[[], AbstractAsyncContextManager[Chat]]
         from connectors.slack import SlackWeb
 
         return SlackWeb(address, token.reveal())
+
+    return opened
+
+
+def _providers(settings: Settings) -> Callable[[], AbstractAsyncContextManager[Providers]] | None:
+    """Sign in with Slack and the identity provider; None where one of them is not set up."""
+    slack, slack_id, slack_secret = settings.slack_oidc_issuer, settings.slack_client_id, settings.slack_client_secret
+    company, company_id, public = settings.oidc_issuer, settings.oidc_client_id, settings.public_url
+    if not (slack and slack_id and slack_secret and company and company_id and public):
+        return None
+    from connectors.identity.oidc import OidcProvider, Registration
+
+    secret = settings.oidc_client_secret
+    # Not one redirect address for both: what one provider sends back must not be taken for the other's.
+    in_slack = Registration(
+        slack,
+        slack_id,
+        f"{public}/link/slack/callback",
+        slack_secret.reveal(),
+        scope="openid profile",
+        always_pkce=False,
+        prompt=None,
+    )
+    in_company = Registration(company, company_id, f"{public}/link/login/callback", secret.reveal() if secret else None)
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Providers]:
+        async with (
+            OidcProvider("sign in with slack", in_slack) as first,
+            OidcProvider("the identity provider", in_company) as second,
+        ):
+            yield Providers(first, second)
 
     return opened
 

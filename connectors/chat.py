@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from connectors.errors import Skip
 from policies.audience import PlaceKind
 
 Blocks = Sequence[Mapping[str, Any]]
@@ -21,11 +22,23 @@ Blocks = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """Who we are there: the workspace that the app is installed in, and its own user."""
+    """Who we are there: the workspace that the app is installed in, and its own user. Installed in a whole organisation
+    of several workspaces, `team` is the organisation, and so is `enterprise`."""
 
     team: str
     user: str
     lacking: frozenset[str] = frozenset()  # scopes that we need and the token has not
+    enterprise: str | None = None  # the organisation of several workspaces that the workspace is of
+
+    @property
+    def home(self) -> str:
+        """Within what an account's id names one person: the organisation, where there is one."""
+        return self.enterprise or self.team
+
+    def has(self, account: Account) -> bool:
+        """Whether an account is of our own people, guests among them."""
+        ours = account.team == self.team or (self.enterprise is not None and account.enterprise == self.enterprise)
+        return ours and not account.stranger
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +60,7 @@ class Account:
     active: bool
     guest: bool
     stranger: bool  # of another organisation
+    enterprise: str | None = None  # the organisation of several workspaces that he is of
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +71,27 @@ class Message:
     text: str
     blocks: Blocks = field(default=())
     mark: str | None = None
+
+
+View = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One thing that we do while somebody waits, in fixed words."""
+
+    id: str
+    title: str
+    state: Literal["pending", "in_progress", "complete", "error"]
+
+
+class Ended(Skip):
+    """A stream that can't go on: closed after its time, or by somebody."""
+
+    def __init__(self, message: str, *, stopped: bool = False) -> None:
+        """`stopped`: the person pressed Stop."""
+        super().__init__(message)
+        self.stopped = stopped
 
 
 class Chat(Protocol):
@@ -74,12 +109,24 @@ class Chat(Protocol):
 
     async def account(self, user: str) -> Account: ...
 
-    async def say(self, channel: str, thread: str | None, message: Message) -> None:
-        """Say it for everybody in the conversation."""
+    async def say(self, channel: str, thread: str | None, message: Message) -> str:
+        """Say it for everybody in the conversation; gives the time stamp that names it there."""
+        ...
+
+    async def change(self, channel: str, ts: str, message: Message) -> None:
+        """Put another content in place of what we said."""
+        ...
+
+    async def take_back(self, channel: str, ts: str) -> None:
+        """Delete what we said; what is gone already is gone."""
         ...
 
     async def say_alone(self, channel: str, user: str, thread: str | None, message: Message) -> None:
         """Show it in the conversation to one person; it is gone when he reloads."""
+        ...
+
+    async def direct(self, user: str) -> str:
+        """The direct message with one person, opened."""
         ...
 
     async def say_direct(self, user: str, message: Message) -> None:
@@ -90,12 +137,45 @@ class Chat(Protocol):
         """Answer a command to the person who gave it, at the address that came with it."""
         ...
 
-    async def said(self, channel: str, thread: str, mark: str) -> bool:
-        """Whether a message with this mark is in a thread."""
+    async def said(self, channel: str, thread: str | None, mark: str) -> str | None:
+        """The time stamp of the message with this mark in a thread, or of late at the top of a conversation; only a
+        direct message can be looked into."""
+        ...
+
+    async def unmarked(self, channel: str, thread: str) -> Sequence[str]:
+        """The time stamps of what we said in a thread of a direct message without a mark: progress left standing."""
         ...
 
     async def status(self, channel: str, thread: str, text: str) -> None:
         """Show under the thread what we are doing; nothing for an empty text."""
+        ...
+
+    async def working(self, channel: str, thread: str, user: str, busy: bool) -> None:
+        """Let the thread show a Stop button while we work, and take it off again."""
+        ...
+
+    async def begin_stream(self, channel: str, thread: str, tasks: Sequence[Task]) -> str:
+        """Begin a message in a direct message that shows tasks under way; gives its time stamp."""
+        ...
+
+    async def stream(self, channel: str, ts: str, tasks: Sequence[Task]) -> None:
+        """Show that tasks changed. Raises Ended when the stream can't go on."""
+        ...
+
+    async def end_stream(self, channel: str, ts: str, tasks: Sequence[Task], message: Message) -> None:
+        """Make the stream a whole message. Raises Ended when the stream can't go on."""
+        ...
+
+    async def show_view(self, trigger: str, view: View) -> None:
+        """Open a form before the person who did what gave the trigger, within three seconds."""
+        ...
+
+    async def show_home(self, user: str, view: View) -> None:
+        """Put a view on the person's own page of the app."""
+        ...
+
+    async def people(self, most: int) -> Sequence[Account] | None:
+        """Everybody with an account in the workspace; None when they are more than `most`."""
         ...
 
 
@@ -160,4 +240,55 @@ class Inbox(Protocol):
 
     async def forget(self, before: datetime) -> int:
         """Forget closed letters and their keys received before then; returns how many letters."""
+        ...
+
+
+# ---------------------------------------------------------------- exchanges
+
+ExchangeState = Literal["draft", "waiting", "posting", "posted", "sharing", "shared", "deleted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question and what became of it, kept sealed for a while. `name` is at random: it is the mark of the answer and
+    stands in the buttons under it; whoever comes with it is checked against `asker`."""
+
+    name: str
+    asker: str  # the account
+    state: ExchangeState
+    body: Mapping[str, Any]
+    at: datetime
+    thread: str | None = None  # where the question was said: team, channel, and the time stamp of the thread's root
+    answered_in: str | None = None  # where the answer to the asker alone is, in the same form
+
+
+class Exchanges(Protocol):
+    """What was asked and answered of late: for follow-ups, for the buttons under answers, for the asker's own page."""
+
+    async def keep(self, exchange: Exchange, until: datetime) -> None:
+        """Keep it, in place of what was kept under its name."""
+        ...
+
+    async def find(self, name: str, now: datetime) -> Exchange | None:
+        """The one of this name, unless its time is over."""
+        ...
+
+    async def turn(self, name: str, was: ExchangeState, becomes: ExchangeState) -> bool:
+        """Change its state, if it is as expected: of several who try, one succeeds."""
+        ...
+
+    async def talk(self, thread: str, most: int, now: datetime) -> Sequence[Exchange]:
+        """Those of one thread, by question or by answer, oldest first; the last `most`."""
+        ...
+
+    async def of(self, asker: str, most: int, now: datetime) -> Sequence[Exchange]:
+        """Somebody's own, newest first."""
+        ...
+
+    async def rate(self, name: str, verdict: str, reasons: Sequence[str], words: str, now: datetime) -> None:
+        """Keep what the asker thought of the answer, in place of what he thought before."""
+        ...
+
+    async def forget(self, now: datetime) -> int:
+        """Forget those whose time is over; returns how many."""
         ...

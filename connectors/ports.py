@@ -761,6 +761,10 @@ class People(Protocol):
         """Bind an account to a person. Stop when either is bound to somebody or something else: unlink first."""
         ...
 
+    async def bind(self, email: str, accounts: Mapping[str, str], now: datetime) -> None:
+        """Bind several accounts, by provider, all or none; Stop as `link`."""
+        ...
+
     async def unlink(self, email: str, provider: str) -> bool:
         """Take a binding off; returns whether there was one."""
         ...

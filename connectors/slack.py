@@ -8,15 +8,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
 from yarl import URL
 
-from connectors.chat import Account, Message, Room, Workspace
-from connectors.errors import DoorError, Skip, Stop, Transient
-from connectors.http import Limits, Site, refusal
-from policies.audience import PlaceKind
+from connectors.chat import Account, Message, Room, Task, View, Workspace
+from connectors.errors import Skip, Stop, Transient
+from connectors.http import Limits, Site
+from connectors.slack_reading import (
+    account,
+    checked,
+    kind,
+    mark_of,
+    marked,
+    said,
+    tasks,
+    text,
+    threaded,
+    worded,
+)
 
 METHODS = {
     "auth.test": (),
@@ -24,10 +36,20 @@ METHODS = {
     "conversations.members": ("channels:read", "groups:read", "im:read", "mpim:read"),
     "conversations.open": ("im:write",),
     "conversations.replies": ("im:history",),  # in direct messages alone
+    "conversations.history": ("im:history",),  # in direct messages alone
     "users.info": ("users:read",),
+    "users.list": ("users:read",),
     "chat.postMessage": ("chat:write",),
     "chat.postEphemeral": ("chat:write",),
+    "chat.update": ("chat:write",),
+    "chat.delete": ("chat:write",),
+    "chat.startStream": ("chat:write",),
+    "chat.appendStream": ("chat:write",),
+    "chat.stopStream": ("chat:write",),
     "assistant.threads.setStatus": ("chat:write",),
+    "agents.sessions.setStatus": ("chat:write",),
+    "views.open": (),
+    "views.publish": (),
 }
 """What is asked of Slack, and the scopes that it takes."""
 
@@ -38,16 +60,8 @@ LIMITS = Limits(connect=5.0, idle=10.0, whole=45.0, attempts=4, longest_pause=20
 
 _PAGE = 200
 _MOST_PAGES = 10
+_MANY = 1_000  # users of a page
 _HOOKS = "https://hooks.slack.com"
-_TRANSIENT = frozenset(
-    "ratelimited rate_limited internal_error fatal_error service_unavailable request_timeout "
-    "team_added_to_org accesslimited".split()
-)
-_STOP = frozenset(
-    "invalid_auth not_authed account_inactive token_revoked token_expired missing_scope no_permission "
-    "not_allowed_token_type ekm_access_denied org_login_required team_access_not_granted access_denied".split()
-)
-_EVENT = "footnote_reply"
 
 
 class SlackWeb:
@@ -80,7 +94,9 @@ class SlackWeb:
                 answer, headers = await self._call("auth.test", {})
                 given = {each for part in headers.get("x-oauth-scopes", "").split(",") if (each := part.strip())}
                 lacking = frozenset(SCOPES - given) if given else frozenset()
-                self._workspace = Workspace(_text(answer, "team_id"), _text(answer, "user_id"), lacking)
+                whole = answer.get("enterprise_id")
+                enterprise = whole if isinstance(whole, str) and whole else None
+                self._workspace = Workspace(text(answer, "team_id"), text(answer, "user_id"), lacking, enterprise)
             return self._workspace
 
     async def room(self, channel: str) -> Room:
@@ -90,7 +106,7 @@ class SlackWeb:
         if not isinstance(found, dict) or found.get("id") != channel:
             raise Transient("slack told of another conversation than asked")
         partner = found.get("user")
-        return Room(channel, _kind(found), partner if isinstance(partner, str) else None)
+        return Room(channel, kind(found), partner if isinstance(partner, str) else None)
 
     async def members(self, channel: str, most: int) -> Sequence[str] | None:
         """The ids of everybody in it; None when they are more than `most`."""
@@ -116,31 +132,57 @@ class SlackWeb:
         found = answer.get("user")
         if not isinstance(found, dict) or found.get("id") != user:
             raise Transient("slack told of another user than asked")
-        return Account(
-            id=user,
-            team=str(found.get("team_id") or ""),
-            human=found.get("is_bot") is False and found.get("is_workflow_bot") is not True,
-            active=found.get("deleted") is False,
-            guest=found.get("is_restricted") is not False or found.get("is_ultra_restricted") is not False,
-            stranger=bool(found.get("is_stranger")),
-        )
+        return account(user, found)
 
-    async def say(self, channel: str, thread: str | None, message: Message) -> None:
-        """For everybody in the conversation."""
-        await self._call("chat.postMessage", {"channel": channel, **_threaded(thread), **_said(message)})
+    async def people(self, most: int) -> Sequence[Account] | None:
+        """Everybody with an account; None when they are more than `most`."""
+        found: dict[str, Account] = {}
+        cursor = ""
+        for _ in range(most // _MANY + 2):
+            asked = {"limit": str(_MANY), **({"cursor": cursor} if cursor else {})}
+            answer, _headers = await self._read("users.list", asked)
+            page = answer.get("members")
+            if not isinstance(page, list) or not all(isinstance(each, dict) and each.get("id") for each in page):
+                raise Transient("slack did not tell who has an account")
+            found.update({each["id"]: account(each["id"], each) for each in page})
+            if len(found) > most:
+                return None
+            cursor = (answer.get("response_metadata") or {}).get("next_cursor") or ""
+            if not cursor:
+                return list(found.values())
+        return None
+
+    async def say(self, channel: str, thread: str | None, message: Message) -> str:
+        """For everybody in the conversation; gives its time stamp."""
+        answer, _ = await self._call("chat.postMessage", {"channel": channel, **threaded(thread), **said(message)})
+        return str(answer.get("ts") or "")
+
+    async def change(self, channel: str, ts: str, message: Message) -> None:
+        """Another content in its place."""
+        content = {**worded(message), **marked(message.mark)}
+        await self._call("chat.update", {"channel": channel, "ts": ts, **content}, repeatable=True)
+
+    async def take_back(self, channel: str, ts: str) -> None:
+        """Gone, now or before."""
+        with suppress(Skip):
+            await self._call("chat.delete", {"channel": channel, "ts": ts}, repeatable=True)
 
     async def say_alone(self, channel: str, user: str, thread: str | None, message: Message) -> None:
         """For one person, within the conversation."""
-        whom = {"channel": channel, "user": user, **_threaded(thread)}
-        await self._call("chat.postEphemeral", {**whom, **_worded(message)})
+        whom = {"channel": channel, "user": user, **threaded(thread)}
+        await self._call("chat.postEphemeral", {**whom, **worded(message)})
 
-    async def say_direct(self, user: str, message: Message) -> None:
-        """For one person, in the direct message with him."""
+    async def direct(self, user: str) -> str:
+        """The direct message with one person."""
         answer, _ = await self._call("conversations.open", {"users": user}, repeatable=True)
         channel = answer.get("channel")
         if not isinstance(channel, dict) or not isinstance(channel.get("id"), str):
             raise Transient("slack opened no direct message")
-        await self.say(channel["id"], None, message)
+        return str(channel["id"])
+
+    async def say_direct(self, user: str, message: Message) -> None:
+        """For one person, in the direct message with him."""
+        await self.say(await self.direct(user), None, message)
 
     async def respond(self, address: str, message: Message) -> None:
         """To the person who gave a command. Skip when the address is not Slack's or has had its time."""
@@ -154,107 +196,83 @@ class SlackWeb:
         if not answer.ok:
             raise Skip(f"slack takes no more answers at a command's address ({answer.status})")
 
-    async def said(self, channel: str, thread: str, mark: str) -> bool:
-        """Whether a message with this mark is in a thread."""
+    async def said(self, channel: str, thread: str | None, mark: str) -> str | None:
+        """The time stamp of the message with this mark, in a thread or of late at the top of a direct message."""
+        for each in await self._there(channel, thread):
+            if mark_of(each) == mark and isinstance(ts := each.get("ts"), str):
+                return ts
+        return None
+
+    async def unmarked(self, channel: str, thread: str) -> Sequence[str]:
+        """What we said in a thread of a direct message without a mark."""
+        us = (await self.workspace()).user
+        there = await self._there(channel, thread)
+        return [
+            str(each["ts"]) for each in there if each.get("user") == us and mark_of(each) is None and each.get("ts")
+        ]
+
+    async def _there(self, channel: str, thread: str | None) -> list[Mapping[str, Any]]:
+        """The messages of a thread, or the latest at the top."""
+        found: list[Mapping[str, Any]] = []
+        asked = {"channel": channel, "limit": str(_PAGE), "include_all_metadata": "true"}
         cursor = ""
-        for _ in range(_MOST_PAGES):
-            asked = {"channel": channel, "ts": thread, "limit": str(_PAGE), "include_all_metadata": "true"}
-            answer, _headers = await self._read(
-                "conversations.replies", {**asked, **({"cursor": cursor} if cursor else {})}
-            )
-            for each in answer.get("messages") or ():
-                payload = (each.get("metadata") or {}).get("event_payload") or {}
-                if payload.get("id") == mark:
-                    return True
+        for _ in range(_MOST_PAGES if thread is not None else 1):
+            on = {"cursor": cursor} if cursor else {}
+            if thread is None:
+                answer, _headers = await self._read("conversations.history", asked)
+            else:
+                answer, _headers = await self._read("conversations.replies", {**asked, "ts": thread, **on})
+            found += [each for each in answer.get("messages") or () if isinstance(each, dict)]
             cursor = (answer.get("response_metadata") or {}).get("next_cursor") or ""
             if not cursor:
-                return False
-        return False
+                break
+        return found
 
     async def status(self, channel: str, thread: str, text: str) -> None:
         """What we are doing, under the thread."""
         asked = {"channel_id": channel, "thread_ts": thread, "status": text}
         await self._call("assistant.threads.setStatus", asked, repeatable=True)
 
+    async def working(self, channel: str, thread: str, user: str, busy: bool) -> None:
+        """A Stop button while we work."""
+        state = {"status": "processing", "initiator_user_id": user} if busy else {"status": "active"}
+        asked = {"channel_id": channel, "thread_ts": thread, **state}
+        await self._call("agents.sessions.setStatus", asked, repeatable=True)
+
+    async def begin_stream(self, channel: str, thread: str, under_way: Sequence[Task]) -> str:
+        """A message that shows tasks; its time stamp."""
+        asked = {"channel": channel, "thread_ts": thread, "chunks": tasks(under_way), "task_display_mode": "timeline"}
+        answer, _ = await self._call("chat.startStream", asked)
+        return text(answer, "ts")
+
+    async def stream(self, channel: str, ts: str, changed: Sequence[Task]) -> None:
+        """The tasks changed."""
+        await self._call("chat.appendStream", {"channel": channel, "ts": ts, "chunks": tasks(changed)})
+
+    async def end_stream(self, channel: str, ts: str, changed: Sequence[Task], message: Message) -> None:
+        """The stream is a whole message now."""
+        asked = {"channel": channel, "ts": ts, "chunks": tasks(changed), "blocks": list(message.blocks)}
+        await self._call("chat.stopStream", {**asked, **marked(message.mark)})
+
+    async def show_view(self, trigger: str, view: View) -> None:
+        """A form."""
+        await self._call("views.open", {"trigger_id": trigger, "view": view})
+
+    async def show_home(self, user: str, view: View) -> None:
+        """A person's own page."""
+        await self._call("views.publish", {"user_id": user, "view": view}, repeatable=True)
+
     # ------------------------------------------------------------ asking
 
     async def _read(self, method: str, params: Mapping[str, str]) -> tuple[Mapping[str, Any], Mapping[str, str]]:
         answer = await self._api.get(method, params=params, headers=self._headers())
-        return _checked(method, answer), answer.headers
+        return checked(method, answer), answer.headers
 
     async def _call(
         self, method: str, content: Mapping[str, Any], *, repeatable: bool = False
     ) -> tuple[Mapping[str, Any], Mapping[str, str]]:
         answer = await self._api.post(method, content, headers=self._headers(), repeatable=repeatable)
-        return _checked(method, answer), answer.headers
+        return checked(method, answer), answer.headers
 
     def _headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._token}"}
-
-
-def _checked(method: str, answer: Any) -> Mapping[str, Any]:
-    if not answer.ok:
-        raise refusal(answer, "FOOTNOTE_SLACK_BOT_TOKEN and FOOTNOTE_SLACK_API_URL")
-    content = answer.json()
-    if not isinstance(content, dict):
-        raise Transient(f"slack answered {method} with something else than an object")
-    if content.get("ok") is True:
-        return content
-    raise _refused(method, str(content.get("error") or "no reason"), content.get("needed"))
-
-
-def _refused(method: str, reason: str, needed: object) -> DoorError:
-    name = reason if reason.replace("_", "").isalnum() and len(reason) < 60 else "an odd reason"
-    if name in _TRANSIENT:
-        return Transient(f"slack can't do {method} now ({name})")
-    if name == "missing_scope" and isinstance(needed, str) and len(needed) < 200:
-        return Stop(
-            f"slack did not do {method}: the app lacks the scope {needed!r}; install it again from manifest.yaml"
-        )
-    if name in _STOP:
-        return Stop(f"slack did not do {method} ({name}); check FOOTNOTE_SLACK_BOT_TOKEN and the app's installation")
-    return Skip(f"slack did not do {method} ({name})")
-
-
-def _text(answer: Mapping[str, Any], name: str) -> str:
-    found = answer.get(name)
-    if not isinstance(found, str) or not found:
-        raise Stop(f"slack did not say {name}; check FOOTNOTE_SLACK_BOT_TOKEN: it must be a bot's, xoxb-…")
-    return found
-
-
-_SHARED = ("is_ext_shared", "is_pending_ext_shared")
-
-
-def _kind(channel: Mapping[str, Any]) -> PlaceKind:
-    """Who may see it, by its flags. Several workspaces of one organisation are not told apart from each other yet, so
-    a channel that they share is unknown."""
-    if any(channel.get(flag) for flag in _SHARED) or channel.get("pending_shared"):
-        return PlaceKind.EXTERNAL
-    if channel.get("pending_connected_team_ids"):
-        return PlaceKind.EXTERNAL
-    if channel.get("is_im") is True:
-        return PlaceKind.DM
-    flags = [channel.get(flag) for flag in ("is_private", "is_mpim", "is_ext_shared", "is_org_shared", "is_shared")]
-    if channel.get("is_mpim") is True and not channel.get("is_shared") and not channel.get("is_org_shared"):
-        return PlaceKind.PRIVATE
-    if any(not isinstance(flag, bool) for flag in flags) or any(flags[2:]):
-        return PlaceKind.UNKNOWN
-    return PlaceKind.PRIVATE if flags[0] else PlaceKind.PUBLIC
-
-
-def _threaded(thread: str | None) -> dict[str, str]:
-    return {} if thread is None else {"thread_ts": thread}
-
-
-def _worded(message: Message) -> dict[str, Any]:
-    # Blocks are typed and never parsed; these are for the text, which notifications show.
-    worded: dict[str, Any] = {"text": message.text, "parse": "none", "link_names": False}
-    return worded | ({"blocks": list(message.blocks)} if message.blocks else {})
-
-
-def _said(message: Message) -> dict[str, Any]:
-    said = _worded(message) | {"unfurl_links": False, "unfurl_media": False}
-    if message.mark is not None:
-        said["metadata"] = {"event_type": _EVENT, "event_payload": {"id": message.mark}}
-    return said

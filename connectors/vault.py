@@ -69,6 +69,11 @@ class Vault:
     def __repr__(self) -> str:
         return f"Vault({', '.join(key.id for key in self._keys)})"
 
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Names of the keys, newest first; they tell nothing of the keys."""
+        return tuple(key.id for key in self._keys)
+
     def seal(self, plaintext: str, bound_to: str) -> str:
         """Seal a text so that it opens only where `bound_to` is the same."""
         salt, nonce = secrets.token_bytes(_SALT), secrets.token_bytes(_NONCE)

@@ -104,16 +104,19 @@ def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """What was not exercised on this machine, and how to get it, in the last lines."""
-    without = [
-        each
-        for each in terminalreporter.stats.get("skipped", ())
-        if isinstance(each.longrepr, tuple) and "weaviate-server is not installed" in each.longrepr[2]
-    ]
-    if without:
-        from scripts.weaviate import INSTALL
+    from scripts.weaviate import INSTALL
 
-        terminalreporter.write_line(
-            f"{len(without)} tests of the Weaviate index were not run: weaviate-server is not installed; "
-            f"`{INSTALL}` installs it (once, about five minutes)",
-            yellow=True,
-        )
+    for what, reason, cost in (
+        ("of the Weaviate index", "weaviate-server is not installed", "once, about five minutes"),
+        ("of linking", "the OpenID provider is not installed", "once, from npm, with the Node of the test tools"),
+        ("of linking in a browser", "Chromium is not installed", "once, from apt; elsewhere install Chromium yourself"),
+    ):
+        without = [
+            each
+            for each in terminalreporter.stats.get("skipped", ())
+            if isinstance(each.longrepr, tuple) and reason in each.longrepr[2]
+        ]
+        if without:
+            terminalreporter.write_line(
+                f"{len(without)} tests {what} were not run: {reason}; `{INSTALL}` installs it ({cost})", yellow=True
+            )

@@ -151,6 +151,7 @@ class Laps:
 
     def __init__(self, doors: Doors) -> None:
         self._timer = doors.timer
+        self._told = doors.told
         self._last = doors.timer()
         self.seconds: dict[str, float] = {}
 
@@ -159,3 +160,4 @@ class Laps:
         now = self._timer()
         self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._last
         self._last = now
+        self._told(stage)

@@ -34,3 +34,4 @@ class Doors:
     timer: Callable[[], float]  # seconds, monotonic
     tag: Callable[[], str]  # a random tag for the placeholders of one request
     live: LiveSources | None = None  # the far sources, where there can be any
+    told: Callable[[str], None] = lambda _stage: None  # each stage that ended; no content

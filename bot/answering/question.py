@@ -7,6 +7,7 @@ who asks (the subject, which comes from the directory and is nowhere read from t
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
@@ -29,6 +30,21 @@ _PARTS = re.compile(
     re.IGNORECASE,
 )
 _MOST_PARTS = 3
+_MOST_WORDS_ALONE = 3  # a question of no more words, none of them a code, goes on from an earlier one
+_GOES_ON = re.compile(
+    r"(?:and|but|or|so|then|also|what about|how about|same for|why|why not|how so|since when|until when|for how long|"
+    r"by whom|for whom|who else|what else|where else)\b",
+    re.IGNORECASE,
+)
+_POINTS_BACK = re.compile(
+    r"\b(?:it|its|they|them|their|theirs|he|she|him|her|his|this|those|these|the same|the former|the latter|the first|"
+    r"the second|above|instead|(?:which|that|another|other) ones?|"
+    r"(?:is|was|does|did|do|about|of|for|with|on|in|at|to|from|by|after|before|than) that)\b",
+    re.IGNORECASE,
+)
+_MOST_WORDS_BACK = 12  # a longer question that points back says itself what it is about
+_MOST_EARLIER = 4  # questions that are looked back over
+_SEPARATE = "?.!:;…"
 _SHORTEST_PART = 3  # words; a shorter piece, such as "and why?", means nothing alone
 
 
@@ -41,6 +57,7 @@ class Question:
     text: str
     at: datetime
     on: date | None = None  # the day whose rules are asked about, where the request names one outside its text
+    earlier: tuple[str, ...] = ()  # asked before in the same talk, oldest first: only what all who listen now may see
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +91,36 @@ class Query:
 
 
 def understand(question: Question) -> Query:
-    """Split a compound question, find the identifiers and the day it is about; nothing is rewritten."""
-    raw = " ".join(question.text[:LONGEST].split())
-    on = question.on or named_day(raw)
+    """Split a compound question, find the identifiers and the day it is about. A question that goes on from an earlier
+    one is put behind it, word for word; nothing is rewritten."""
+    typed = " ".join(question.text[:LONGEST].split())
+    before = _before(typed, question.earlier)
+    raw = f"{before} {typed}" if before else typed
+    on = question.on or named_day(typed) or named_day(before)
     moment = Moment(question.at, on or question.at.date(), dated=on is not None)
-    parts = tuple(Part(text, codes_of(text)) for text in _split(raw))
+    parts = tuple(Part(text, codes_of(text)) for text in ([raw] if before else _split(raw)))
     return Query(raw, parts, Wants(moment, codes_of(raw)))
+
+
+def goes_on(text: str) -> bool:
+    """Whether a question means little without an earlier one: it begins or points back so, or is very short."""
+    if codes_of(text) or named_day(text):
+        return _GOES_ON.match(text) is not None
+    words = text.split()
+    back = _POINTS_BACK.search(text) is not None and len(words) <= _MOST_WORDS_BACK
+    return len(words) <= _MOST_WORDS_ALONE or back or _GOES_ON.match(text) is not None
+
+
+def _before(typed: str, earlier: Sequence[str]) -> str:
+    """What a question goes on from: the last earlier one that means something alone, and its own additions since."""
+    if not typed or not earlier or not goes_on(typed):
+        return ""
+    taken: list[str] = []
+    for text in reversed([" ".join(each[:LONGEST].split()) for each in earlier[-_MOST_EARLIER:]]):
+        taken.insert(0, text if text.endswith(tuple(_SEPARATE)) else f"{text}.")
+        if not goes_on(text):
+            break
+    return " ".join(taken)[: LONGEST - len(typed) - 1] if len(typed) < LONGEST - 1 else ""
 
 
 def named_day(text: str) -> date | None:

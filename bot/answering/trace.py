@@ -74,6 +74,8 @@ def sealed(question: Question, query: Query, audiences: Sequence[Listening]) -> 
     first."""
     fields = {"asker": str(question.asker), "question": question.text}
     fields["subqueries"] = "\n".join(part.text for part in query.parts)
+    if question.earlier:
+        fields["thread"] = "\n".join(question.earlier)
     if audiences:
         asker = audiences[0].asker
         others = [each for each in audiences[0].readers if each.person != asker.person]

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 from urllib.parse import urlsplit
 
 from bot.answering.outcome import Answered, Citation, Outcome
+from bot.slack import sentences
 from connectors.chat import Message
 
 Block = Mapping[str, Any]
@@ -31,16 +32,67 @@ _LABEL = re.compile(r"\[(S\d{1,6})\]")
 _CODE = re.compile(r"`([^`\n]{1,300})`")
 
 
-def reply(outcome: Outcome, mark: str | None = None) -> Message:
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What stands around an answer."""
+
+    question: str = ""  # quoted above it, where it stands apart from the question
+    rated: bool = False  # whether the asker may say what he thought of it
+    deleted: bool = False  # whether the asker may delete it
+    shared: bool = False  # whether the asker may share it with the place that he asked in
+
+
+def reply(outcome: Outcome, mark: str | None = None, around: Around | None = None) -> Message:
     """An outcome as a message."""
+    around = around or Around()
+    above = _quoted(around.question) if around.question else []
     if not isinstance(outcome, Answered):
-        return sentence(outcome.text, mark)
+        plain = sentence(outcome.text, mark)
+        return Message(plain.text, (*above, *plain.blocks), mark)
+    below = buttons(mark, around) if mark is not None else []
     for room, longest_url in _FITS:
         lines = _shortened(outcome.text.split("\n"), room)
-        blocks = _answer(outcome, lines, longest_url)
+        blocks = [*above, *_answer(outcome, lines, longest_url), *below]
         if _weight(blocks) <= LONGEST:
             break
     return Message(_fallback(lines, outcome.citations), tuple(blocks), mark)
+
+
+def buttons(name: str, around: Around) -> list[Block]:
+    """What the asker may do with an answer of this name. Everyone who sees the answer sees the buttons, so who presses
+    one is looked at when he does."""
+    elements: list[Block] = []
+    if around.rated:
+        elements.append(
+            {
+                "type": "feedback_buttons",
+                "action_id": "feedback",
+                "positive_button": {"text": plain("Helpful"), "value": f"good {name}"},
+                "negative_button": {"text": plain("Not helpful"), "value": f"bad {name}"},
+            }
+        )
+    if around.deleted:
+        icon = {"type": "icon_button", "action_id": "delete", "icon": "trash", "text": plain("Delete"), "value": name}
+        elements.append({**icon, "confirm": _confirm(sentences.DELETE_ASKED, "Delete")})
+    blocks: list[Block] = [{"type": "context_actions", "elements": elements}] if elements else []
+    if around.shared:
+        share = {"type": "button", "action_id": "share", "text": plain("Share in the channel"), "value": name}
+        share |= {"confirm": _confirm(sentences.SHARE_ASKED, "Share")}
+        blocks.append({"type": "actions", "elements": [share]})
+    return blocks
+
+
+def _confirm(text: str, yes: str) -> Block:
+    return {"title": plain(f"{yes} this answer?"), "text": plain(text), "confirm": plain(yes), "deny": plain("Cancel")}
+
+
+def _quoted(question: str) -> list[Block]:
+    return [_rich([{"type": "rich_text_quote", "elements": _words(_short(" ".join(question.split()), 300))}])]
+
+
+def plain(text: str) -> Block:
+    """A text that Slack never parses."""
+    return {"type": "plain_text", "text": text, "emoji": False}
 
 
 def _answer(outcome: Answered, lines: Sequence[str], longest_url: int) -> list[Block]:
@@ -169,7 +221,7 @@ def _day(day: date) -> str:
 def _notes(notes: Sequence[str]) -> list[Block]:
     if not notes:
         return []
-    elements = [{"type": "plain_text", "text": _short(note, 500), "emoji": False} for note in notes[:_MOST_NOTES]]
+    elements = [plain(_short(note, 500)) for note in notes[:_MOST_NOTES]]
     return [{"type": "context", "elements": elements}]
 
 

@@ -49,8 +49,11 @@ class Desk:
         *,
         grace: float = GRACE,
         beat: float = _BEAT,
+        also: Callable[[datetime], Awaitable[object]] | None = None,
     ) -> None:
-        """`grace`: seconds for what is under way at the end; `beat`: between renewals of a lease."""
+        """`grace`: seconds for what is under way at the end; `beat`: between renewals of a lease; `also`: what else is
+        to be forgotten now and then."""
+        self._also = also
         self._grace = grace
         self._beat = beat
         self._inbox = inbox
@@ -108,6 +111,8 @@ class Desk:
             if self._swept is None or now - self._swept >= _SWEEP:
                 self._swept = now
                 await self._inbox.forget(now - _KEPT)
+                if self._also is not None:
+                    await self._also(now)
             return await self._inbox.take(now)
         except Exception as error:  # a task boundary: whatever is wrong with one look, the next may find a letter
             self._log.error("letters can't be taken", error=where(error))

@@ -7,22 +7,16 @@ channel are questions. A form is told from JSON by its content type alone, never
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
+from bot.slack.pressing import About, HomeOpened, Nothing, Pressed, Stopped, Submitted, interaction
+from bot.slack.reading import Malformed, a_user, an_id, an_object, is_id, typed, words
 from connectors.chat import Workspace
 
-_LONGEST_ID = 200  # characters
 _MOST_FIELDS = 50  # of a form
-_USER = re.compile(r"[UW][A-Z0-9]{1,40}\Z")
-_OTHER_ID = re.compile(r"[A-Za-z0-9._\-]{1,200}\Z")
-
-
-class Malformed(Exception):
-    """Not what Slack sends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +40,7 @@ class Asked:
     keys: tuple[str, ...]
     asker: str
     asker_team: str
-    surface: Literal["direct", "mention", "command"]
+    surface: Literal["direct", "mention", "command", "shortcut"]
     channel: str
     text: str  # as he typed it, without our own mention and Slack's markup
     ts: str = ""
@@ -60,7 +54,14 @@ class Asked:
         return f"slack:{self.asker_team}:{self.asker}"
 
 
-Incoming = Challenge | Ignored | Asked
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Something about a user is not as it was."""
+
+    user: str
+
+
+Incoming = Challenge | Ignored | Asked | Changed | Pressed | Submitted | About | HomeOpened | Stopped
 
 
 def understood(content_type: str, body: bytes, us: Workspace) -> Incoming:
@@ -68,7 +69,7 @@ def understood(content_type: str, body: bytes, us: Workspace) -> Incoming:
     try:
         match content_type.partition(";")[0].strip().casefold():
             case "application/json":
-                return _delivery(_object(json.loads(body)), us)
+                return delivered(an_object(json.loads(body)), us)
             case "application/x-www-form-urlencoded":
                 return _form(_fields(body), us)
             case _:
@@ -80,38 +81,41 @@ def understood(content_type: str, body: bytes, us: Workspace) -> Incoming:
 # ---------------------------------------------------------------- events
 
 
-def _delivery(outer: Mapping[str, Any], us: Workspace) -> Incoming:
+def delivered(outer: Mapping[str, Any], us: Workspace) -> Incoming:
+    """What a delivery of the Events API says; raises Malformed."""
     match outer.get("type"):
         case "url_verification":
-            return Challenge(_word(outer, "challenge", 500))
+            return Challenge(words(outer, "challenge", 500))
         case "event_callback":
-            return _event(outer, _object(outer.get("event")), us)
+            return _event(outer, an_object(outer.get("event")), us)
         case _:
             return Ignored("not an event")
 
 
 def _event(outer: Mapping[str, Any], event: Mapping[str, Any], us: Workspace) -> Incoming:
-    if _installed_in(outer) != us.team:
+    if not _ours(outer, us):
         return Ignored("another workspace")
+    kind = event.get("type")
+    if kind in ("app_home_opened", "agent_session_stopped", "user_change"):
+        return _beside(outer, event, us)
     if why := _not_for_us(event, us):
         return Ignored(why)
-    kind = event.get("type")
     direct = kind == "message" and event.get("channel_type") == "im"
     if not direct and kind != "app_mention":
         return Ignored("not addressed")
-    channel, ts, asker = _id(event, "channel"), _id(event, "ts"), _id(event, "user")
-    if not _USER.match(asker):
+    channel, ts, asker = an_id(event, "channel"), an_id(event, "ts"), a_user(event, "user")
+    if asker is None:
         return Ignored("no person")
     team = next((each for name in ("user_team", "source_team", "team") if isinstance(each := event.get(name), str)), "")
-    thread = _id(event, "thread_ts") if event.get("thread_ts") else None
-    keys = [f"event:{_id(outer, 'event_id')}", f"ts:{us.team}:{channel}:{ts}"]
-    if isinstance(said := event.get("client_msg_id"), str) and _OTHER_ID.match(said):
+    thread = an_id(event, "thread_ts") if event.get("thread_ts") else None
+    keys = [f"event:{an_id(outer, 'event_id')}", f"ts:{us.team}:{channel}:{ts}"]
+    if is_id(said := event.get("client_msg_id")):
         keys.append(f"said:{us.team}:{said}")
     text = event.get("text")
     return Asked(
         keys=tuple(keys),
         asker=asker,
-        asker_team=team or us.team,
+        asker_team=us.home if us.enterprise else team or us.team,  # of what enterprise he is, his account tells
         surface="direct" if direct else "mention",
         channel=channel,
         text=typed(text if isinstance(text, str) else "", us.user),
@@ -121,12 +125,29 @@ def _event(outer: Mapping[str, Any], event: Mapping[str, Any], us: Workspace) ->
     )
 
 
-def _installed_in(outer: Mapping[str, Any]) -> str | None:
-    # In a shared channel the outer team may be the other organisation's: the authorization says whose app was called.
+def _beside(outer: Mapping[str, Any], event: Mapping[str, Any], us: Workspace) -> Incoming:
+    """What people do beside asking: they look at their page of the app, or press Stop."""
+    if event.get("type") == "user_change":
+        return Changed(an_id(an_object(event.get("user")), "id"))
+    asker = a_user(event, "user")
+    if asker is None:
+        return Ignored("no person")
+    if event.get("type") == "agent_session_stopped":
+        return Stopped(asker, an_id(event, "channel"), an_id(event, "thread_ts"))
+    if event.get("tab") != "home":
+        return Ignored("another tab")
+    return HomeOpened((f"event:{an_id(outer, 'event_id')}",), asker, us.home)
+
+
+def _ours(outer: Mapping[str, Any], us: Workspace) -> bool:
+    """Whether our installation was called. In a shared channel the outer team may be the other organisation's: the
+    authorization says whose app was called, and of an app installed in a whole organisation it names that."""
     given = outer.get("authorizations")
     first = given[0] if isinstance(given, list) and given else None
-    team = first.get("team_id") if isinstance(first, dict) else outer.get("team_id")
-    return team if isinstance(team, str) else None
+    called = first if isinstance(first, dict) else outer
+    if called.get("is_enterprise_install") is True:
+        return us.enterprise is not None and called.get("enterprise_id") == us.enterprise
+    return called.get("team_id") == us.team
 
 
 def _not_for_us(event: Mapping[str, Any], us: Workspace) -> str | None:
@@ -158,70 +179,34 @@ def _form(fields: Mapping[str, str], us: Workspace) -> Incoming:
     if "command" in fields:
         return _command(fields, us)
     if "payload" in fields:
-        _object(json.loads(fields["payload"]))
-        return Ignored("interactivity")  # nothing that we say so far can be pressed
+        return done(an_object(json.loads(fields["payload"])), us)
     raise Malformed("form")
 
 
+def done(payload: Mapping[str, Any], us: Workspace) -> Incoming:
+    """What somebody did with a button, a form or a shortcut; raises Malformed."""
+    found = interaction(payload, us)
+    return Ignored(found.why) if isinstance(found, Nothing) else found
+
+
+def commanded(fields: Mapping[str, Any], us: Workspace) -> Incoming:
+    """What a command says; raises Malformed."""
+    return _command({name: value for name, value in fields.items() if isinstance(value, str)}, us)
+
+
 def _command(fields: Mapping[str, str], us: Workspace) -> Incoming:
-    if fields.get("team_id") != us.team:
+    organisation = us.enterprise is not None and fields.get("enterprise_id") == us.enterprise
+    if fields.get("team_id") != us.team and not organisation:
         return Ignored("another workspace")
-    asker = _id(fields, "user_id")
-    if not _USER.match(asker):
+    asker = a_user(fields, "user_id")
+    if asker is None:
         return Ignored("no person")
     return Asked(
-        keys=(f"command:{_id(fields, 'trigger_id')}",),
+        keys=(f"command:{an_id(fields, 'trigger_id')}",),
         asker=asker,
-        asker_team=us.team,
+        asker_team=us.home,
         surface="command",
-        channel=_id(fields, "channel_id"),
+        channel=an_id(fields, "channel_id"),
         text=typed(fields.get("text", ""), us.user),
         reply_to=fields.get("response_url") or None,
     )
-
-
-# ---------------------------------------------------------------- texts
-
-_MARKUP = re.compile(r"<([^<>\n]{1,3000})>")
-
-
-def typed(text: str, our_user: str) -> str:
-    """The text as a person typed it: our own mention taken out, other mentions and links as words."""
-
-    def word(markup: re.Match[str]) -> str:
-        target, _, label = markup[1].partition("|")
-        match target[:1]:
-            case "@":
-                return " " if target[1:] == our_user else f"@{label or target[1:]}"
-            case "#":
-                return f"#{label or target[1:]}"
-            case "!":
-                return label
-            case _:
-                return label or target
-
-    words = _MARKUP.sub(word, text)
-    return words.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").strip()
-
-
-# ---------------------------------------------------------------- reading
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise Malformed("not an object")
-    return value
-
-
-def _word(of: Mapping[str, Any], name: str, longest: int) -> str:
-    value = of.get(name)
-    if not isinstance(value, str) or not value or len(value) > longest:
-        raise Malformed(name)
-    return value
-
-
-def _id(of: Mapping[str, Any], name: str) -> str:
-    value = _word(of, name, _LONGEST_ID)
-    if not _OTHER_ID.match(value):
-        raise Malformed(name)
-    return value

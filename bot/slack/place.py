@@ -24,6 +24,9 @@ _PATIENCE = 20.0  # seconds for asking about everybody in a place; after that th
 _KEPT = timedelta(minutes=5)  # that what Slack said of a member is believed; the asker is asked for each time
 _MOST_KEPT = 20_000
 _AT_ONCE = 8
+_MOST_PUBLIC = 5_000  # members of a public place among whom guests are looked for
+_MOST_PEOPLE = 20_000  # accounts of a workspace that are asked for in one go
+_MOST_UNLISTED = 50  # members whom the workspace's list does not have and who are asked for one by one
 
 
 class Accounts:
@@ -34,22 +37,47 @@ class Accounts:
         self._clock = clock
         self._kept: dict[str, tuple[datetime, Account]] = {}
         self._turn = asyncio.Semaphore(_AT_ONCE)
+        self._listing = asyncio.Lock()
+        self._listed: datetime | None = None
 
     async def recent(self, user: str) -> Account:
         """As of a few minutes ago at most."""
-        kept = self._kept.get(user)
-        if kept is not None and self._clock() - kept[0] < _KEPT:
-            return kept[1]
-        return await self.now(user)
+        return self._lately(user) or await self.now(user)
 
     async def now(self, user: str) -> Account:
         """As of now."""
         async with self._turn:
             account = await self._chat.account(user)
+        self._keep(account)
+        return account
+
+    async def many(self, users: Sequence[str]) -> Sequence[Account | None]:
+        """As of a few minutes ago at most, of very many at once: from the list of everybody, asked for once. None for
+        somebody who can't be told."""
+        async with self._listing:
+            if self._listed is None or self._clock() - self._listed >= _KEPT:
+                for each in await self._chat.people(_MOST_PEOPLE) or ():
+                    self._keep(each)
+                self._listed = self._clock()
+        missing = [user for user in users if self._lately(user) is None]
+        if len(missing) > _MOST_UNLISTED:
+            return [None]
+        await asyncio.gather(*map(self.recent, missing))
+        return [self._lately(user) for user in users]
+
+    def drop(self, user: str) -> None:
+        """Slack said that something about him changed."""
+        self._kept.pop(user, None)
+        self._listed = None
+
+    def _lately(self, user: str) -> Account | None:
+        kept = self._kept.get(user)
+        return kept[1] if kept is not None and self._clock() - kept[0] < _KEPT else None
+
+    def _keep(self, account: Account) -> None:
         if len(self._kept) >= _MOST_KEPT:
             self._kept.clear()
-        self._kept[user] = (self._clock(), account)
-        return account
+        self._kept[account.id] = (self._clock(), account)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +89,10 @@ class Roster:
 
 
 async def roster(chat: Chat, asked: Asked, most: int) -> Roster:
-    """What sort of place it is and who is in it now. Unknown when anything of that can't be read, when it has more than
-    `most` members, or when the asker is not among them."""
-    if asked.surface == "command":
-        return Roster(PlaceKind.DM)  # answers to commands are shown to the asker alone, wherever he gave it
+    """What sort of place it is and who is in it now. Unknown when anything of that can't be read, when it has more
+    members than are looked at (`most` of a private place), or when the asker is not among them."""
+    if asked.surface in ("command", "shortcut"):
+        return Roster(PlaceKind.DM)  # these are answered to the asker alone, wherever he is
     if asked.external:
         return Roster(PlaceKind.EXTERNAL)
     try:
@@ -79,7 +107,7 @@ async def roster(chat: Chat, asked: Asked, most: int) -> Roster:
 
 
 async def _with_members(chat: Chat, room: Room, asked: Asked, most: int) -> Roster:
-    members = await chat.members(room.id, most)
+    members = await chat.members(room.id, _MOST_PUBLIC if room.kind == PlaceKind.PUBLIC else most)
     if members is None or asked.asker not in members:
         return Roster(PlaceKind.UNKNOWN)
     return Roster(room.kind, tuple(members))
@@ -131,32 +159,48 @@ class Present:
         others = [user for user in found.members if user != self._us.user]
         if not others:
             return (None,)
+        by_rule = found.kind == PlaceKind.PUBLIC
         try:
             async with asyncio.timeout(_PATIENCE):
-                known = await asyncio.gather(*(self._member(user, now) for user in others))
-        except TimeoutError:
+                if by_rule and len(others) > self._most:
+                    others = await self._unlike_employees(others)
+                known = await asyncio.gather(*(self._member(user, now, by_rule=by_rule) for user in others))
+        except (TimeoutError, DoorError):
             return (None,)
         return [subject for counts, subject in known if counts]
 
-    async def _member(self, user: str, now: datetime) -> tuple[bool, Subject | None]:
+    async def _unlike_employees(self, users: Sequence[str]) -> list[str]:
+        """Those of very many in a public place who have not a full member's account."""
+        accounts = await self._accounts.many(users)
+        if None in accounts:
+            return ["unknown"]
+        return [each.id for each in accounts if each is not None and not self._is_employee(each)]
+
+    def _is_employee(self, account: Account) -> bool:
+        return self._us.has(account) and account.human and account.active and not account.guest
+
+    async def _member(self, user: str, now: datetime, *, by_rule: bool) -> tuple[bool, Subject | None]:
         """Whether he counts as a reader, and who he is. Apps of our own workspace do not count: an administrator
-        installed them."""
+        installed them. `by_rule`: the place is public. Whoever has a full member's account can read it without being
+        listed, so those who are listed are not asked for one by one; the rule for every employee stands for them."""
         try:
             account = await self._accounts.recent(user)
         except DoorError:
             return True, None
-        if not account.human and account.team == self._us.team and not account.stranger:
+        if not account.human and self._us.has(account):
             return False, None
         found = await self._bound(account, now)
+        if found is None and by_rule and self._is_employee(account):
+            return False, None
         return True, found if found is not None and found.active is True else None
 
     async def _bound(self, account: Account, now: datetime) -> Subject | None:
         """The person of the directory whose account this is; nobody for a stranger, an app or a disabled user. A guest
         of Slack is a guest, whatever the directory says."""
-        ours = account.team == self._us.team and not account.stranger
-        if not ours or not account.human or not account.active:
+        if not self._us.has(account) or not account.human or not account.active:
             return None
-        if account.id == self._asked.asker and self._asked.asker_team != self._us.team:
+        if account.id == self._asked.asker and self._asked.asker_team != self._us.home:
             return None
-        found = await self._directory.subject(Principal(f"slack:{account.team}:{account.id}"), now, guest=account.guest)
+        who = Principal(f"slack:{self._us.home}:{account.id}")
+        found = await self._directory.subject(who, now, guest=account.guest)
         return replace(found, kind=Kind.GUEST) if found and found.kind == Kind.MEMBER and account.guest else found

@@ -6,10 +6,15 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from bot.linking.routes import Routes
 from bot.metrics import Metrics
 from bot.slack.answer import Answerer
+from bot.slack.clerk import Clerk
 from bot.slack.desk import Desk
 from bot.slack.edge import Edge
+from bot.slack.intake import Intake
+from bot.slack.memory import Memory
+from bot.slack.opening import opened_commands
 from bot.slack.place import Accounts
 from connectors.errors import Transient
 
@@ -21,9 +26,9 @@ if TYPE_CHECKING:
 async def in_slack(app: App, metrics: Metrics, log: Any) -> AsyncIterator[Edge | None]:
     """The edge, with a desk behind it; None where no way for requests is set. Leaving it, letters under way are
     finished within a bound. Raises Stop when the token is not good; a Slack that is away is waited for."""
-    secret = app.settings.slack_signing_secret
-    if app.open_chat is None or secret is None:
-        log.warning("not in slack: set FOOTNOTE_SLACK_BOT_TOKEN and FOOTNOTE_SLACK_SIGNING_SECRET to answer there")
+    secret, socket = app.settings.slack_signing_secret, app.settings.slack_app_token
+    if app.open_chat is None or (secret is None and socket is None):
+        log.warning("not in slack: set FOOTNOTE_SLACK_BOT_TOKEN, and FOOTNOTE_SLACK_SIGNING_SECRET or _APP_TOKEN")
         yield None
         return
     async with AsyncExitStack() as stack:
@@ -34,8 +39,14 @@ async def in_slack(app: App, metrics: Metrics, log: Any) -> AsyncIterator[Edge |
                 log.warning("slack: the app lacks scopes; run `footnote check`, install it again from manifest.yaml")
         except Transient:
             log.warning("slack is away; requests are refused until it is back")
-        answerer = Answerer(chat, Accounts(chat, app.clock), app.doors, metrics, log)
-        desk = await stack.enter_async_context(Desk(app.inbox, answerer, app.clock, log))
-        edge = Edge(secret.reveal(), chat, app.inbox, desk, answerer, app.clock, metrics)
-        stack.push_async_callback(edge.close)
+        commands = await stack.enter_async_context(opened_commands(app, chat, log))
+        memory = Memory(app.exchanges, app.clock)
+        answerer = Answerer(chat, Accounts(chat, app.clock), app.doors, metrics, log, memory, commands)
+        clerk = Clerk(answerer, app.keeping.sources)
+        forget = app.exchanges.forget
+        desk = await stack.enter_async_context(Desk(app.inbox, clerk, app.clock, log, also=forget))
+        intake = Intake(chat, app.inbox, desk, clerk, app.clock)
+        stack.push_async_callback(intake.close)
+        edge = Edge(secret.reveal() if secret else None, intake, app.clock, metrics)
+        edge.pages = Routes(commands.linking).routes() if commands.linking is not None else ()
         yield edge

@@ -120,6 +120,15 @@ class SqlPeople:
                 raise Stop(f"the directory does not know {email!r}; import the person first")
             await _bind(connection, folded(email), provider, subject, now, linked=True)
 
+    async def bind(self, email: str, accounts: Mapping[str, str], now: datetime) -> None:
+        """Bind several accounts to a person, all of them or none."""
+        async with self._door.write() as connection:
+            known = select(people.c.email).where(people.c.email == folded(email))
+            if (await connection.execute(known)).first() is None:
+                raise Stop(f"the directory does not know {email!r}; import the person first")
+            for provider, subject in sorted(accounts.items()):
+                await _bind(connection, folded(email), provider, subject, now, linked=True)
+
     async def unlink(self, email: str, provider: str) -> bool:
         """Take a binding off; returns whether there was one."""
         at = (identities.c.email == folded(email)) & (identities.c.provider == provider)

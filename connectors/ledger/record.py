@@ -125,6 +125,7 @@ SHAPES: Mapping[str, Mapping[str, Any]] = {
     "begin": {
         "place": PATH,
         "surface": CODE,
+        "command": CODE,
         "external": FLAG,
         "on": CODE,
         "dated": FLAG,
@@ -165,7 +166,12 @@ SHAPES: Mapping[str, Mapping[str, Any]] = {
         "error": LINE,
     },
 }
-SEALED = frozenset({"asker", "question", "reply", "answer", "draft", "readers", "principals", "thread", "subqueries"})
+SEALED = frozenset(
+    {
+        *("asker", "question", "reply", "answer", "draft", "readers", "principals", "thread", "subqueries"),
+        *("before", "after"),  # of what somebody changed by a command
+    }
+)
 """Fields that are sealed. `asker` also gives the pseudonym by which a trace is found. `readers` is the subjects that
 the verdicts were for, as `replay.py` reads them."""
 

@@ -460,6 +460,62 @@ class LetterKeyRow(Row, table=True):
     letter: int = Field(sa_type=Number, foreign_key="letters.number", ondelete="CASCADE", index=True)
 
 
+class ExchangeRow(Row, table=True):
+    """A question and its answer as they are kept for follow-ups and buttons, sealed and for a while. Who asked and
+    where are keyed pseudonyms."""
+
+    __tablename__ = "exchanges"
+    name: str = _text(primary_key=True)  # at random; its body opens under it alone
+    asker: str = _text(index=True)
+    thread: str | None = _text(default=None, index=True)
+    answered_in: str | None = _text(default=None, index=True)
+    state: str = _text()
+    body: str = _text()
+    at: datetime = _utc()
+    until: datetime = _utc(index=True)
+
+
+class RatingRow(Row, table=True):
+    """What an asker thought of an answer; his own words are sealed."""
+
+    __tablename__ = "ratings"
+    name: str = _text(primary_key=True)  # of the exchange, which may be forgotten before
+    trace: str = _text(index=True)
+    verdict: str = _text()  # good | bad
+    reasons: str = _text()  # fixed words, with spaces between
+    words: str = _text()
+    at: datetime = _utc(index=True)
+
+
+# ---------------------------------------------------------------- logins and what may be done once
+
+
+class TicketRow(Row, table=True):
+    """What whoever holds a secret may do once, for a while; its body is sealed."""
+
+    __tablename__ = "tickets"
+    __table_args__ = (Index("ix_tickets_kind_holder", "kind", "holder"),)
+    name: str = _text(primary_key=True)  # at random; its body opens under it alone
+    kind: str = _text()
+    digest: str = _text(unique=True)  # of the secret
+    holder: str = _text()  # a keyed pseudonym
+    state: str = _text()  # new, then what the kind knows; void when it is worth nothing any more
+    body: str = _text()
+    changed_at: datetime = _utc()
+    expires_at: datetime = _utc(index=True)
+
+
+class LoginRow(Row, table=True):
+    """The refresh token of somebody who linked himself, sealed; without one the provider refuses him."""
+
+    __tablename__ = "logins"
+    provider: str = _text(primary_key=True)  # oidc:ISSUER
+    subject: str = _text(primary_key=True)
+    refresh: str | None = _text(default=None)
+    checked_at: datetime = _utc()
+    asking_until: datetime | None = _utc(default=None)  # somebody asks the provider just now
+
+
 # ---------------------------------------------------------------- the audit record
 
 
@@ -516,4 +572,8 @@ place_members = _table("place_members")
 identities = _table("identities")
 letters = _table("letters")
 letter_keys = _table("letter_keys")
+exchanges = _table("exchanges")
+ratings = _table("ratings")
+tickets = _table("tickets")
+logins = _table("logins")
 traces = _table("traces")

@@ -168,6 +168,7 @@ ROOMS = {
     "authlib": ("connectors.identity",),
     # The last one proves an app's identity to Microsoft's login with the key of its certificate.
     "cryptography": ("connectors.vault", "connectors.trace_signer", "connectors.sources.sharepoint.assertion"),
+    "joserfc": ("connectors.identity",),
     "sqlmodel": ("connectors.ledger",),
     "sqlalchemy": ("connectors.ledger",),
     "alembic": ("connectors.ledger",),

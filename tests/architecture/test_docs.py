@@ -13,7 +13,7 @@ from bot.documenting import SHAPES, commands, commands_page, settings_page
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 CONTRACT = (
-    "ask check demo eval index-check ledger-copy reindex search serve sync who why "
+    "ask check demo eval index-check keys-list keys-rotate ledger-copy reindex search serve sync who why "
     "person-link person-unlink person-list person-import "
     "source-add-confluence source-add-files source-list source-show source-pause source-resume source-remove "
     "trace-show trace-list trace-export trace-verify trace-replay"

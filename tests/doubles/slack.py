@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
+import time
 from collections import Counter, defaultdict, deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,15 +21,19 @@ from urllib.parse import urlencode
 
 import aiohttp
 from aiohttp import web
-from slack_sdk.models.blocks import Block as SdkBlock
 from slack_sdk.signature import Clock, SignatureVerifier
 
+from tests.doubles.slack_limits import TIERS, problems_of, problems_of_tasks, problems_of_view, shown
+from tests.doubles.slack_sockets import Sockets
 from tests.doubles.web import served
+
+__all__ = ["FakeSlack", "Said", "Sender", "problems_of", "shown"]
 
 Json = dict[str, Any]
 TEAM, APP, OUR_USER, OUR_BOT = "T0NORTHWIND", "A0FOOTNOTE", "U0FOOTNOTE", "B0FOOTNOTE"
 SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 TOKEN = "xoxb-0000-footnote-test-token"
+APP_TOKEN = "xapp-0000-footnote-test-token"
 SCOPES = (
     "app_mentions:read assistant:write channels:read chat:write commands groups:read im:history im:read im:write "
     "mpim:read users:read"
@@ -50,6 +54,16 @@ _ARGUMENTS = {
     "chat.update": "channel ts text blocks attachments parse link_names metadata reply_broadcast markdown_text",
     "chat.delete": "channel ts",
     "assistant.threads.setStatus": "channel_id thread_ts status loading_messages",
+    "conversations.history": "channel cursor limit include_all_metadata inclusive latest oldest",
+    "users.list": "cursor limit include_locale team_id",
+    "chat.startStream": (
+        "channel thread_ts chunks markdown_text recipient_user_id recipient_team_id task_display_mode icon_emoji "
+        "icon_url username"
+    ),
+    "chat.appendStream": "channel ts chunks markdown_text",
+    "chat.stopStream": "channel ts chunks markdown_text blocks metadata session_status",
+    "agents.sessions.setStatus": "channel_id thread_ts status title initiator_user_id icon_emoji icon_url username",
+    "apps.connections.open": "",
     "views.open": "trigger_id view",
     "views.publish": "user_id view hash",
 }
@@ -61,105 +75,22 @@ _NEEDS = {
     "chat.postEphemeral": "chat:write",
     "chat.update": "chat:write",
     "chat.delete": "chat:write",
+    "chat.startStream": "chat:write",
+    "chat.appendStream": "chat:write",
+    "chat.stopStream": "chat:write",
+    "agents.sessions.setStatus": "chat:write",
+    "users.list": "users:read",
+    "conversations.history": "im:history",
     "assistant.threads.setStatus": "chat:write",
 }
-_READ_ONLY_FORMS = frozenset({"conversations.info", "conversations.members", "conversations.replies", "users.info"})
-
-
-# ---------------------------------------------------------------- the checker
-
-
-def problems_of(message: Mapping[str, Any]) -> list[str]:
-    """What Slack would refuse, or change, in a message: its blocks by Slack's own models, and the limits that these do
-    not know."""
-    blocks = message.get("blocks") or []
-    found: list[str] = []
-    if not message.get("text"):
-        found.append("no text for notifications and screen readers")
-    if len(message.get("text") or "") > 4_000:
-        found.append("msg_too_long: the text has more than 4,000 characters")
-    if len(blocks) > 50:
-        found.append("invalid_blocks: more than 50 blocks")
-    if _length(blocks) > 13_000:
-        found.append("msg_blocks_too_long: more than 13,000 characters")
-    for block in blocks:
-        found += _problems_of_block(block)
-    return found
-
-
-def _problems_of_block(block: Mapping[str, Any]) -> Iterable[str]:
-    try:
-        parsed = SdkBlock.parse(dict(block))
-        if parsed is None:
-            yield f"invalid_blocks: {block.get('type')!r} is no block"
-        else:
-            parsed.validate_json()
-    except Exception as error:  # whatever the models object to
-        yield f"invalid_blocks: {error}"
-    if block.get("type") == "context" and len(block.get("elements", ())) > 10:
-        yield "invalid_blocks: more than 10 elements of a context"
-    for element in _elements(block):
-        yield from _problems_of_element(element)
-
-
-def _problems_of_element(element: Mapping[str, Any]) -> Iterable[str]:
-    match element.get("type"):
-        case "text":
-            if not element.get("text"):
-                yield "invalid_blocks: an empty text element"
-        case "link":
-            url = element.get("url") or ""
-            if not url or len(url) > 3_000 or not re.match(r"https?://[^\s]+\Z", url):
-                yield f"invalid_blocks: {url[:40]!r} is no address"
-        case "plain_text":
-            if not 0 < len(element.get("text") or "") <= 3_000:
-                yield "invalid_blocks: a plain_text that is empty or longer than 3,000"
-        case "rich_text_section" | "rich_text_list":
-            if not element.get("elements"):
-                yield "invalid_blocks: an empty section"
-        case "user" | "usergroup" | "channel" | "broadcast" | "emoji" | "date" | "image" | "mrkdwn":
-            yield f"{element['type']!r} would call somebody, or be parsed"
-
-
-def _elements(of: Any) -> Iterable[Mapping[str, Any]]:
-    for element in of.get("elements", ()):
-        yield element
-        yield from _elements(element)
-
-
-def _length(of: Any) -> int:
-    match of:
-        case {"type": _}:
-            return sum(
-                _length(value) if not isinstance(value, str) else len(value)
-                for key, value in of.items()
-                if key != "type"
-            )
-        case dict():
-            return sum(map(_length, of.values()))
-        case list() | tuple():
-            return sum(map(_length, of))
-        case str():
-            return len(of)
-        case _:
-            return 0
-
-
-def shown(message: Mapping[str, Any]) -> str:
-    """What a person reads of a message: the words of its blocks, with links as `words<address>`."""
-    if not message.get("blocks"):
-        return str(message.get("text", ""))
-
-    def words(element: Mapping[str, Any]) -> str:
-        match element.get("type"):
-            case "link":
-                return f"{element.get('text') or element['url']}<{element['url']}>"
-            case "text" | "plain_text":
-                return str(element["text"])
-            case _:
-                return "".join(map(words, element.get("elements", ())))
-
-    return "\n".join(map(words, message["blocks"])).strip()
+_READ_ONLY_FORMS = frozenset(
+    {
+        *("conversations.info", "conversations.members", "conversations.replies", "conversations.history"),
+        *("users.info", "users.list"),
+    }
+)
+STREAM_SECONDS = 300.0  # after which Slack closes a stream, fed or not
+TRIGGER_SECONDS = 3.0
 
 
 # ---------------------------------------------------------------- the workspace
@@ -176,10 +107,30 @@ class Said:
     thread: str | None = None
     to: str | None = None  # whom alone it is shown to
     deleted: bool = False
+    streaming: bool = False
+    since: float = 0.0
+    stopped: bool = False  # by somebody who pressed Stop
+    tasks: dict[str, tuple[str, str]] = field(default_factory=dict)  # title and state, by id
 
     @property
     def words(self) -> str:
+        if self.streaming or not (self.content.get("blocks") or self.content.get("text")):
+            return "\n".join(f"{title} ({state})" for title, state in self.tasks.values())
         return shown(self.content)
+
+    @property
+    def mark(self) -> str | None:
+        """The name that the product gave it."""
+        payload = (self.content.get("metadata") or {}).get("event_payload") or {}
+        return payload.get("id")
+
+    def element(self, action: str) -> Json:
+        """A button of it, by its action."""
+        for block in self.content.get("blocks") or ():
+            for each in block.get("elements", ()):
+                if each.get("action_id") == action:
+                    return dict(each)
+        raise AssertionError(f"nothing to press for {action!r}: {self.content}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,10 +166,21 @@ class FakeSlack:
     budget: dict[str, int] = field(default_factory=dict)  # calls of a method before the next one is a 429
     url: str = ""
     on_call: Any = None  # told of each call before it is carried out; may be a coroutine function
+    tiers: bool = False  # whether calls are counted, and more than a tier allows refused
+    passed: float = 0.0  # seconds that tests let pass
+    sessions: list[tuple[str, str, str]] = field(default_factory=list)  # channel, thread, status
+    views: list[tuple[str, Json]] = field(default_factory=list)  # forms that were opened, and before whom
+    homes: dict[str, Json] = field(default_factory=dict)
+    sockets: Sockets = field(default_factory=Sockets)
+    _triggers: dict[str, tuple[str, float]] = field(default_factory=dict)
+    _called: dict[str, deque[float]] = field(default_factory=lambda: defaultdict(deque))
     _faults: dict[str, deque[web.Response]] = field(default_factory=lambda: defaultdict(deque))
     _addresses: dict[str, list[Any]] = field(default_factory=dict)
     _numbers: Any = field(default_factory=lambda: count(1))
-    _spoken: dict[str, deque[float]] = field(default_factory=lambda: defaultdict(deque))
+
+    def now(self) -> float:
+        """Slack's own time, in seconds."""
+        return time.monotonic() + self.passed
 
     def __post_init__(self) -> None:
         self.user(OUR_USER, is_bot=True)
@@ -281,9 +243,12 @@ class FakeSlack:
     async def open(self) -> AsyncIterator[str]:
         """Serve; gives the address of the API."""
         routes = {f"/api/{method}": self._serve for method in _ARGUMENTS}
-        async with served({**routes, "/commands/{key}": self._respond}) as origin:
+        more = {"/commands/{key}": self._respond, "/socket/{ticket}": self.sockets.connect}
+        async with served({**routes, **more}) as origin:
             self.url = origin
+            self.sockets.url = origin.replace("http", "ws", 1)
             yield f"{origin}/api"
+            await self.sockets.close()
 
     async def _serve(self, request: web.Request) -> web.Response:
         method = request.path.rpartition("/")[2]
@@ -301,9 +266,13 @@ class FakeSlack:
                 del self.budget[method]
                 limited = {"ok": False, "error": "ratelimited"}
                 return web.json_response(limited, status=429, headers={"Retry-After": "1"})
+        if (wait := self._too_often(method, arguments)) is not None:
+            limited = {"ok": False, "error": "ratelimited"}
+            return web.json_response(limited, status=429, headers={"Retry-After": str(wait)})
         headers = {"X-OAuth-Scopes": ",".join(sorted(self.scopes))}
         try:
-            if request.headers.get("Authorization") != f"Bearer {TOKEN}":
+            token = APP_TOKEN if method == "apps.connections.open" else TOKEN
+            if request.headers.get("Authorization") != f"Bearer {token}":
                 raise Refused("invalid_auth")
             if (needed := _NEEDS.get(method)) and needed not in self.scopes:
                 raise Refused("missing_scope", needed=needed, provided=",".join(self.scopes))
@@ -314,6 +283,21 @@ class FakeSlack:
         except Refused as refusal:
             return web.json_response(refusal.content, headers=headers)
         return web.json_response({"ok": True, **answer}, headers=headers)
+
+    def _too_often(self, method: str, arguments: Json) -> int | None:
+        """The seconds to wait, where a tier is used up."""
+        if not self.tiers:
+            return None
+        post = method == "chat.postMessage"
+        key = f"{method} {arguments.get('channel')}" if post else method
+        allowed, window = (1, 1.0) if post else (TIERS.get(method, 100), 60.0)
+        calls = self._called[key]
+        while calls and calls[0] <= self.now() - window:
+            calls.popleft()
+        if len(calls) >= allowed:
+            return max(1, round(calls[0] + window - self.now() + 0.5))
+        calls.append(self.now())
+        return None
 
     async def _respond(self, request: web.Request) -> web.Response:
         known = self._addresses.get(request.match_info["key"])
@@ -355,9 +339,9 @@ class FakeSlack:
         self._conversations_info(asked)
         return self._paged(self.inside[asked["channel"]], "members", asked)
 
-    def _paged(self, items: list[Any], name: str, asked: Json) -> Json:
+    def _paged(self, items: list[Any], name: str, asked: Json, most: int | None = None) -> Json:
         start = int((asked.get("cursor") or "at-0").removeprefix("at-"))
-        end = start + min(self.page, int(asked.get("limit", 100)))
+        end = start + min(most or self.page, int(asked.get("limit", 100)))
         cursor = f"at-{end}" if end < len(items) else ""
         return {name: items[start:end], "response_metadata": {"next_cursor": cursor}}
 
@@ -374,9 +358,25 @@ class FakeSlack:
         thread = [
             {"ts": each.ts, "user": each.user, "text": each.content.get("text"), **_metadata(each, asked)}
             for each in self.said
-            if each.channel == asked["channel"] and each.to is None and asked["ts"] in (each.thread, each.ts)
+            if each.channel == asked["channel"]
+            and each.to is None
+            and asked["ts"] in (each.thread, each.ts)
+            and not each.deleted
         ]
         return self._paged([{"ts": asked["ts"], "user": "?", "text": "?"}, *thread], "messages", asked)
+
+    def _conversations_history(self, asked: Json) -> Json:
+        if not self.channels.get(asked["channel"], {}).get("is_im"):
+            raise Refused("missing_scope", needed="channels:history", provided="")
+        latest = [
+            {"ts": each.ts, "user": each.user, "text": each.content.get("text"), **_metadata(each, asked)}
+            for each in reversed(self.said)
+            if each.channel == asked["channel"] and each.to is None and each.thread is None and not each.deleted
+        ]
+        return self._paged(latest, "messages", asked)
+
+    def _users_list(self, asked: Json) -> Json:
+        return self._paged(list(self.users.values()), "members", asked, most=1_000)
 
     def _users_info(self, asked: Json) -> Json:
         if asked["user"] not in self.users:
@@ -396,6 +396,8 @@ class FakeSlack:
 
     def _chat_update(self, asked: Json) -> Json:
         said = self._found(asked)
+        if self._is_streaming(said):
+            raise Refused("streaming_state_conflict")
         self._may_speak(asked, asked["channel"])
         said.content = asked
         return {"channel": said.channel, "ts": said.ts}
@@ -410,15 +412,88 @@ class FakeSlack:
                 return each
         raise Refused("message_not_found")
 
+    # ------------------------------------------------------------ streams
+
+    def _is_streaming(self, said: Said) -> bool:
+        if said.streaming and self.now() - said.since >= STREAM_SECONDS:
+            said.streaming = False
+        return said.streaming
+
+    def _chat_startStream(self, asked: Json) -> Json:  # noqa: N802 - named after the method
+        channel = asked["channel"]
+        self._may_speak({"text": "-", "parse": "none", "link_names": False}, channel)
+        if not asked.get("thread_ts"):
+            raise Refused("invalid_thread_ts")
+        if not self.channels[channel].get("is_im"):
+            for name in ("recipient_team_id", "recipient_user_id"):
+                if not asked.get(name):
+                    raise Refused(f"missing_{name}")
+        kept = self._keep({}, None, channel, asked["thread_ts"])
+        self.said[-1].streaming, self.said[-1].since = True, self.now()
+        self._tasks(self.said[-1], asked)
+        return kept
+
+    def _tasks(self, said: Said, asked: Json) -> None:
+        if bad := problems_of_tasks(asked.get("chunks")):
+            self.refused += bad
+            raise Refused("invalid_chunks")
+        for chunk in asked.get("chunks") or ():
+            said.tasks[chunk["id"]] = (chunk["title"], chunk["status"])
+
+    def _streamed(self, asked: Json) -> Said:
+        said = self._found(asked)
+        if said.stopped:
+            raise Refused("stopped_by_user")
+        if not self._is_streaming(said):
+            raise Refused("message_not_in_streaming_state")
+        return said
+
+    def _chat_appendStream(self, asked: Json) -> Json:  # noqa: N802 - named after the method
+        said = self._streamed(asked)
+        self._tasks(said, asked)
+        return {"channel": said.channel, "ts": said.ts}
+
+    def _chat_stopStream(self, asked: Json) -> Json:  # noqa: N802 - named after the method
+        said = self._streamed(asked)
+        self._tasks(said, asked)
+        if bad := problems_of({"text": "-", **asked}):
+            self.refused += bad
+            raise Refused("invalid_blocks")
+        said.streaming = False
+        said.content = asked
+        return {"channel": said.channel, "ts": said.ts}
+
+    def _agents_sessions_setStatus(self, asked: Json) -> Json:  # noqa: N802 - named after the method
+        if asked["status"] not in ("active", "processing", "suspended", "closed"):
+            raise Refused("invalid_arguments")
+        self.sessions.append((asked["channel_id"], asked["thread_ts"], asked["status"]))
+        return {"status": asked["status"]}
+
+    def _apps_connections_open(self, _: Json) -> Json:
+        return {"url": self.sockets.ticket()}
+
     def _assistant_threads_setStatus(self, asked: Json) -> Json:  # noqa: N802 - named after the method
         self.statuses.append((asked["channel_id"], asked["thread_ts"], asked["status"]))
         return {}
 
     def _views_open(self, asked: Json) -> Json:
-        raise Refused("expired_trigger_id")
+        user, at = self._triggers.pop(asked["trigger_id"], ("", 0.0))
+        if not user or self.now() - at > TRIGGER_SECONDS:
+            raise Refused("expired_trigger_id")
+        self._viewed(asked["view"])
+        view = {"id": f"V{next(self._numbers):06d}", **asked["view"]}
+        self.views.append((user, view))
+        return {"view": view}
 
     def _views_publish(self, asked: Json) -> Json:
+        self._viewed(asked["view"])
+        self.homes[asked["user_id"]] = asked["view"]
         return {"view": asked["view"]}
+
+    def _viewed(self, view: Json) -> None:
+        if bad := problems_of_view(view):
+            self.refused += bad
+            raise Refused("invalid_arguments", response_metadata={"messages": bad})
 
     def _may_speak(self, asked: Json, channel: str) -> None:
         if channel not in self.channels:
@@ -433,9 +508,8 @@ class FakeSlack:
         if asked.get("parse") != "none" or asked.get("link_names") is not False:
             self.refused.append("the text would be parsed for names and links")
 
-    def _keep(self, asked: Json, to: str | None) -> Json:
-        thread = asked.get("thread_ts")
-        said = Said(asked["channel"], self.ts(), OUR_USER, asked, thread, to)
+    def _keep(self, asked: Json, to: str | None, channel: str = "", thread: str | None = None) -> Json:
+        said = Said(channel or asked["channel"], self.ts(), OUR_USER, asked, thread or asked.get("thread_ts"), to)
         self.said.append(said)
         return {"channel": said.channel, "ts": said.ts}
 
@@ -477,8 +551,6 @@ class FakeSlack:
 
     def command(self, user: str, text: str, channel: str = "C0ELSEWHERE", **more: str) -> dict[str, str]:
         """The form of a command."""
-        key = f"{user}-{next(self._numbers)}"
-        self._addresses[key] = [user, 5]
         return {
             "token": "old-verification-token",
             "team_id": TEAM,
@@ -490,10 +562,84 @@ class FakeSlack:
             "command": "/footnote",
             "text": text,
             "api_app_id": APP,
-            "response_url": f"{self.url}/commands/{key}",
-            "trigger_id": f"13345224609.{next(self._numbers)}.8fd",
+            "response_url": self._address(user),
+            "trigger_id": self._trigger(user),
             **more,
         }
+
+    def _address(self, user: str) -> str:
+        key = f"{user}-{next(self._numbers)}"
+        self._addresses[key] = [user, 5]
+        return f"{self.url}/commands/{key}"
+
+    def _trigger(self, user: str) -> str:
+        trigger = f"13345224609.{next(self._numbers)}.8fd"
+        self._triggers[trigger] = (user, self.now())
+        return trigger
+
+    def press(self, user: str, said: Said | Json, action: str, verdict: str = "", **forged: Any) -> dict[str, str]:
+        """The form of a press on a button of a message. `verdict`: which of two feedback buttons."""
+        message = said if isinstance(said, Said) else Said("", "", OUR_USER, said, to=user)
+        element = message.element(action)
+        if verdict:
+            element = {**element, **element[f"{verdict}_button"]}
+        pressed = {"type": element["type"], "action_id": action, "value": element["value"], **forged}
+        payload = {
+            "type": "block_actions",
+            **self._who(user),
+            "actions": [{**pressed, "action_ts": self.ts()}],
+            "channel": {"id": message.channel or "C0ELSEWHERE", "name": "somewhere"},
+            "container": {"type": "message", "message_ts": message.ts, "is_ephemeral": message.to is not None},
+            "response_url": self._address(user),
+        }
+        return {"payload": json.dumps(payload)}
+
+    def about(self, user: str, channel: str, text: str, ts: str = "", **more: Any) -> dict[str, str]:
+        """The form of the message shortcut."""
+        payload = {
+            "type": "message_action",
+            "callback_id": "ask_about_message",
+            **self._who(user),
+            "channel": {"id": channel, "name": "somewhere"},
+            "message": {"type": "message", "text": text, "ts": ts or self.ts(), **more},
+        }
+        return {"payload": json.dumps(payload)}
+
+    def submit(self, user: str, view: Json, words: str = "", reasons: tuple[str, ...] = ()) -> dict[str, str]:
+        """The form of a form that was sent off."""
+        options = [{"text": {"type": "plain_text", "text": "-"}, "value": each} for each in reasons]
+        values = {
+            "b1": {"words": {"type": "plain_text_input", "value": words or None}},
+            "b2": {"reasons": {"type": "checkboxes", "selected_options": options}},
+        }
+        payload = {"type": "view_submission", **self._who(user), "view": {**view, "state": {"values": values}}}
+        return {"payload": json.dumps(payload)}
+
+    def _who(self, user: str) -> Json:
+        team = self.users[user]["team_id"] if user in self.users else TEAM
+        return {
+            "team": {"id": TEAM, "domain": "northwind"},
+            "enterprise": None,
+            "user": {"id": user, "username": "somebody", "team_id": team},
+            "api_app_id": APP,
+            "trigger_id": self._trigger(user),
+        }
+
+    def opens_home(self, user: str, tab: str = "home") -> Json:
+        """The delivery of somebody looking at the app."""
+        return self.delivery({"type": "app_home_opened", "user": user, "channel": self.direct(user), "tab": tab})
+
+    def stops(self, user: str, channel: str, thread: str) -> Json:
+        """Somebody presses Stop: Slack ends the streams there at once, and tells."""
+        under_way = [each for each in self.said if (each.channel, each.thread) == (channel, thread) and each.streaming]
+        for each in under_way:
+            each.streaming, each.stopped = False, True
+        event = {"type": "agent_session_stopped", "user": user, "channel": channel, "thread_ts": thread}
+        return self.delivery({**event, "streaming_message_ts": [each.ts for each in under_way], "event_ts": self.ts()})
+
+    def in_channel(self, channel: str) -> list[Said]:
+        """What of ours stands in a conversation."""
+        return [each for each in self.said if each.channel == channel and not each.deleted]
 
 
 async def _arguments(request: web.Request, method: str) -> Json:

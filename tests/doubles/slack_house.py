@@ -18,12 +18,15 @@ from bot.settings import Secret
 from bot.slack.serving import in_slack
 from bot.web import front
 from connectors.http import Limits
+from connectors.ledger.exchanges import SqlExchanges
 from connectors.ledger.inbox import SqlInbox
 from connectors.ledger.open import Ledger, open_ledger
 from connectors.ledger.tables import letters
+from connectors.ledger.tickets import SqlTickets
+from connectors.ports import SourceConfig
 from connectors.slack import SlackWeb
 from connectors.vault import Vault
-from tests.doubles.slack import SECRET, TEAM, TOKEN, FakeSlack, Sender
+from tests.doubles.slack import APP_TOKEN, SECRET, TEAM, TOKEN, FakeSlack, Sender
 from tests.world import World
 
 KEY = "a long and rather varied key for tests 8472"
@@ -45,6 +48,13 @@ class Log:
         return str(self.lines)
 
 
+class Kinds:
+    """The configured sources, as far as they are looked at."""
+
+    async def list(self) -> list[SourceConfig]:
+        return [SourceConfig("wiki", "confluence", {}), SourceConfig("old", "files", {}, state="paused")]
+
+
 @dataclass(slots=True)
 class House:
     """Everything that a test takes hold of."""
@@ -55,6 +65,7 @@ class House:
     ledger: Ledger
     metrics: Metrics
     log: Log
+    exchanges: SqlExchanges
     unlinked: set[str] = field(default_factory=set)
 
     async def seat(self) -> None:
@@ -98,10 +109,12 @@ async def house(
     folder: Path,
     slack: FakeSlack | None = None,
     ledger_url: str = "",
+    socket: bool = False,
     **doors: Callable[[World, Any], Any],
 ) -> AsyncIterator[House]:
     """The travel rules for everyone, the pay rules for finance; Asha and Ben of finance, Marta of everyone, and Gus, a
-    guest. `doors`: what takes the place of one of the doors, made of the world and the door."""
+    guest. `socket`: Socket Mode beside HTTP; `doors`: what takes the place of one of the doors, made of the world and
+    the door."""
     world = World()
     slack = slack or FakeSlack()
     world.group("grp:everyone", "grp:finance", "grp:staff")
@@ -121,15 +134,30 @@ async def house(
         others = {name: make(world, getattr(made_doors, name)) for name, make in doors.items()}
         made_doors = replace(made_doors, **others)
         app = SimpleNamespace(
-            settings=SimpleNamespace(slack_signing_secret=Secret(SECRET)),
+            settings=SimpleNamespace(
+                slack_signing_secret=Secret(SECRET),
+                slack_app_token=Secret(APP_TOKEN) if socket else None,
+                slack_api_url=url,
+                admin_group=None,
+                reviewer_group=None,
+            ),
             open_chat=lambda: SlackWeb(url, TOKEN, HURRIED),
             clock=world._clock,
             doors=made_doors,
             inbox=SqlInbox(ledger.door, Vault([KEY])),
+            exchanges=SqlExchanges(ledger.door, Vault([KEY])),
+            keeping=SimpleNamespace(sources=Kinds()),
+            tickets=SqlTickets(ledger.door, Vault([KEY])),
+            directory=made_doors.directory,
+            traces=made_doors.traces,
+            people=world.people,
+            indexing=None,
+            looking=None,
+            open_providers=None,
         )
         edge = await stack.enter_async_context(in_slack(app, metrics, log))  # type: ignore[arg-type]
         server = await stack.enter_async_context(TestServer(front(edge)))
         sender = Sender(f"http://127.0.0.1:{server.port}", lambda: world.at)
-        made = House(world, slack, sender, ledger, metrics, log)
+        made = House(world, slack, sender, ledger, metrics, log, app.exchanges)
         await made.seat()
         yield made

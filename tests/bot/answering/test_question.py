@@ -9,8 +9,8 @@ from policies.names import Principal
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
 
 
-def asked(text: str, on: date | None = None) -> Question:
-    return Question(Principal.person("asha@example.com"), Place.parse("dm"), text, NOW, on)
+def asked(text: str, on: date | None = None, earlier: tuple[str, ...] = ()) -> Question:
+    return Question(Principal.person("asha@example.com"), Place.parse("dm"), text, NOW, on, earlier)
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,57 @@ def test_codes_are_found_in_the_part_that_names_them() -> None:
 
     assert [part.codes for part in query.parts] == [("co-197",), ("trv-intl",)]
     assert query.wants.codes == ("co-197", "trv-intl")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "And for contractors?",
+        "what about trains",
+        "Why?",
+        "For guests?",
+        "Who approves it?",
+        "Does that apply to trains?",
+        "Since when is this the rule?",
+        "And since 2024-05-01?",
+    ],
+)
+def test_a_question_that_goes_on_is_put_behind_the_one_it_goes_on_from(text: str) -> None:
+    query = understand(asked(text, earlier=("Which airfare needs approval?",)))
+
+    assert query.raw == f"Which airfare needs approval? {text}"
+    assert [part.text for part in query.parts] == [query.raw]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Which airfare needs approval?",
+        "Is there a limit on the cost of hotels?",
+        "Which of the rules that apply abroad have changed?",
+        "TR-2041",
+        "What was the allowance for meals on 2024-05-01?",
+    ],
+)
+def test_a_question_that_stands_alone_takes_nothing_from_earlier_ones(text: str) -> None:
+    assert understand(asked(text, earlier=("What is the bonus of directors?",))).raw == text
+
+
+def test_it_goes_back_to_the_last_earlier_question_that_stands_alone() -> None:
+    earlier = ("What is the bonus of directors?", "Which airfare needs approval?", "And for contractors")
+    query = understand(asked("Since when?", earlier=earlier))
+
+    assert query.raw == "Which airfare needs approval? And for contractors. Since when?"
+
+
+def test_the_day_of_an_earlier_question_stays_the_day() -> None:
+    query = understand(asked("And for trains?", earlier=("What was the allowance on 2024-05-01?",)))
+
+    assert (query.wants.moment.on, query.wants.moment.dated) == (date(2024, 5, 1), True)
+
+
+def test_what_is_taken_from_earlier_questions_is_bounded() -> None:
+    query = understand(asked("And then?", earlier=("word " * 5_000,) * 9))
+
+    assert len(query.raw) <= LONGEST
+    assert query.raw.endswith("And then?")

@@ -17,6 +17,7 @@ from bot.health import slack as slack_line
 from bot.keeping import add_source, sync_named
 from bot.settings import Settings
 from bot.slack.answer import Answerer
+from bot.slack.memory import Memory
 from bot.slack.place import Accounts
 from bot.wiring import open_app
 from connectors.chat import Letter
@@ -166,7 +167,8 @@ async def test_an_answer_that_was_posted_before_a_kill_is_not_posted_again(tmp_p
         }
         async with SlackWeb(f"{at.slack.url}/api", TOKEN) as chat:
             accounts = Accounts(chat, at.world._clock)
-            answerer = Answerer(chat, accounts, at.world.doors, at.metrics, at.log)
+            memory = Memory(at.exchanges, at.world._clock)
+            answerer = Answerer(chat, accounts, at.world.doors, at.metrics, at.log, memory)
             await answerer.answer(Letter(1, body, times=2))
             assert len(at.slack.said) == 1
             await answerer.answer(Letter(1, {**body, "mark": "another"}, times=2))

@@ -1,0 +1,40 @@
+"""Linking put together, where it is set up."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from bot.linking.linking import Linking
+from bot.slack.administrators import Administrators
+from connectors.chat import Chat
+
+if TYPE_CHECKING:
+    from bot.wiring import App
+
+
+@asynccontextmanager
+async def linked(app: App, chat: Chat, log: Any) -> AsyncIterator[Linking | None]:
+    """Linking; None where the settings name no providers or no public address."""
+    if app.open_providers is None or app.settings.public_url is None:
+        log.warning("people can't link themselves: docs/linking.md says which settings that takes")
+        yield None
+        return
+    administrators = Administrators(chat, app.people, app.settings.admin_group, log)
+    async with app.open_providers() as providers:
+        yield Linking(
+            chat=chat,
+            people=app.people,
+            tickets=app.tickets,
+            logins=app.logins,
+            traces=app.traces,
+            slack=providers.slack,
+            company=providers.company,
+            public_url=app.settings.public_url,
+            by_email=app.settings.link_by_email == "verified",
+            seal=app.seal_form,
+            clock=app.clock,
+            tell_admins=administrators.tell,
+            log=log,
+        )

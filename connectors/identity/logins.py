@@ -1,0 +1,68 @@
+"""Whether people are still let in at the identity provider that they linked themselves with.
+
+Port `Rights` without groups: a refresh token that the provider takes means that the account is open, one that it
+refuses means that it is closed, here and everywhere. Whoever was bound by an administrator has no token; of him the
+directory alone tells.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+
+from connectors.errors import DoorError, Transient
+from connectors.logins import Logins, Provider
+from connectors.ports import Membership
+from policies.facts import Kind
+from policies.names import Principal
+
+FRESH = timedelta(minutes=2)  # that the provider's last word is believed without asking again
+UNHEARD = timedelta(minutes=10)  # without a word of the provider; from then on nobody vouches for the account
+_LOOKS = 60  # at what another process hears, before this gives up
+_PAUSE = 0.25  # seconds between them
+_OPEN, _CLOSED = Membership(True, frozenset()), Membership(False, frozenset())
+
+
+class LoginRights:
+    """Port `Rights`."""
+
+    rules_everybody = True
+    everyone: frozenset[Principal] = frozenset()
+
+    def __init__(self, company: Provider, logins: Logins) -> None:
+        self._company = company
+        self._logins = logins
+        self.provider = f"oidc:{company.issuer}"
+
+    async def membership(self, account: str, kind: Kind, now: datetime) -> Membership:
+        """Whether the account is open; DoorError where that can't be found out just now. What could not be found out
+        for long means no."""
+        for _ in range(_LOOKS):
+            held = await self._logins.held(self.provider, account)
+            if held is None:
+                return _OPEN
+            if held.refresh is None:
+                return _CLOSED
+            if now - held.checked_at < FRESH:
+                return _OPEN
+            # One process asks: a refresh token that is used twice looks stolen, and closes the whole login.
+            if await self._logins.claim(self.provider, account, now):
+                return await self._asked(account, now)
+            await asyncio.sleep(_PAUSE)
+        raise Transient("another process asks the identity provider and does not come back")
+
+    async def _asked(self, account: str, now: datetime) -> Membership:
+        # Read again under the claim: what was read before it may have been used by somebody else meanwhile.
+        held = await self._logins.held(self.provider, account)
+        if held is None or held.refresh is None or now - held.checked_at < FRESH:
+            await self._logins.release(self.provider, account)
+            return _OPEN if held is None or held.refresh is not None else _CLOSED
+        try:
+            renewed = await self._company.renew(held.refresh, now)
+        except DoorError:
+            await self._logins.release(self.provider, account)
+            if now - held.checked_at >= UNHEARD:
+                return _CLOSED
+            raise
+        await self._logins.settle(self.provider, account, renewed, now)
+        return _CLOSED if renewed is None else _OPEN

@@ -1,0 +1,370 @@
+"""Administering from Slack, on a real house: who may, what is shown first, and what is on record afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.keeping import add_source, sync_named
+from bot.linking.linking import Holder
+from bot.settings import Settings
+from bot.slack import grammar, told
+from bot.slack.administering import Administering
+from bot.slack.commands import Commands
+from bot.slack.opening import opened_commands
+from bot.wiring import App, open_app
+from connectors.chat import Message
+from connectors.slack import SlackWeb
+from policies.names import Principal
+from tests.doubles.slack import TEAM, TOKEN, FakeSlack, shown
+from tests.doubles.slack_house import HURRIED, Log
+
+ASHA, BEN, REV, MARTA = "U0ASHA", "U0BEN", "U0REV", "U0MARTA"
+PEOPLE = {
+    ASHA: ("asha", "grp:admins"),
+    BEN: ("ben", "grp:admins"),
+    REV: ("rev", "grp:reviewers"),
+    MARTA: ("marta", "grp:staff"),
+}
+
+
+@dataclass(slots=True)
+class Desk:
+    """What a test takes hold of."""
+
+    app: App
+    commands: Commands
+    slack: FakeSlack
+    folder: Path
+    time: list[datetime]
+
+    async def say(self, user: str, text: str) -> Message:
+        assert self.commands.takes(text), text
+        line = grammar.line(text)
+        assert line is not None
+        assert self.commands.administering is not None
+        return await self.commands.administering.do(Holder(TEAM, user), line, text)
+
+    async def read(self, user: str, text: str) -> str:
+        return words(await self.say(user, text))
+
+    async def confirm(self, user: str, message: Message) -> str:
+        """Press the button under a message."""
+        secret = message.blocks[-1]["elements"][0]["value"]
+        return words(await self.commands.pressed(Holder(TEAM, user), "confirm", secret))
+
+    async def told(self, user: str, times: int = 1) -> list[str]:
+        """What somebody was told directly, once it is so many."""
+        channel = self.slack.direct(user)
+        for _ in range(600):
+            said = [each.words for each in self.slack.said if each.channel == channel]
+            if len(said) >= times:
+                return said
+            await asyncio.sleep(0.05)
+        raise AssertionError("nothing was told")
+
+    async def state(self, name: str) -> str | None:
+        config = await self.app.keeping.sources.get(name)
+        return None if config is None else config.state
+
+    async def record(self) -> list[dict[str, Any]]:
+        """Every act on record, oldest first, opened."""
+        found = []
+        for each in reversed(await self.app.traces.list(self.time[0])):
+            view = await self.app.traces.show(each.id, self.time[0], reveal=True)
+            assert view is not None
+            found.append({"outcome": each.outcome, **view.begin, **view.revealed})
+        return found
+
+
+def words(message: Message) -> str:
+    return shown({"text": message.text, "blocks": list(message.blocks)})
+
+
+@pytest.fixture
+async def at(tmp_path: Path, now: datetime) -> AsyncIterator[Desk]:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / "gate.md").write_text("# Gate\n\nThe gate opens at nine.\n")
+    (folder / "plan.md").write_text("# Plan\n\nThe move is in May.\n")
+    (folder / "access.toml").write_text('readers = ["grp:staff"]\n')
+    listed = [
+        f'[people."{name}@example.com"]\nname = "{name}"\ngroups = ["{group}"]\n'
+        f'identities = {{ "slack:{TEAM}" = "{user}" }}\n'
+        for user, (name, group) in PEOPLE.items()
+    ]
+    (folder / "directory.toml").write_text("\n".join(listed))
+    time, slack = [now], FakeSlack()
+    for user in PEOPLE:
+        slack.user(user)
+    settings = Settings.read(
+        {
+            "FOOTNOTE_DATA": str(tmp_path / "data"),
+            "FOOTNOTE_ADMIN_GROUP": "grp:admins",
+            "FOOTNOTE_REVIEWER_GROUP": "grp:reviewers",
+        }
+    )
+    async with AsyncExitStack() as stack:
+        app = await stack.enter_async_context(open_app(settings, clock=lambda: time[0]))
+        await add_source(app.keeping, "pages", "files", {"path": str(folder)})
+        await sync_named(app.keeping, "pages")
+        url = await stack.enter_async_context(slack.open())
+        chat = await stack.enter_async_context(SlackWeb(url, TOKEN, HURRIED))
+        commands = await stack.enter_async_context(opened_commands(app, chat, Log()))
+        yield Desk(app, commands, slack, folder, time)
+        assert slack.refused == []
+
+
+# ---------------------------------------------------------------- who may
+
+
+@pytest.mark.parametrize("text", ["source list", "who gate.md", "lag", "purge gate.md", "source remove pages"])
+async def test_t127_who_does_not_administer_is_told_so_and_it_is_on_record(at: Desk, text: str) -> None:
+    assert await at.read(MARTA, text) == told.NOT_ADMIN.replace("`", "")
+    assert await at.state("pages") == "active"
+    [act] = await at.record()
+    assert (act["outcome"], act["asker"], act["question"]) == ("refused", "usr:marta@example.com", text)
+
+
+async def test_t127_who_administered_until_now_does_not_any_more(at: Desk) -> None:
+    shown_first = await at.say(ASHA, "source pause pages")
+    text = (at.folder / "directory.toml").read_text().replace("grp:admins", "grp:staff", 1)
+    (at.folder / "directory.toml").write_text(text)
+    await sync_named(at.app.keeping, "pages")
+
+    assert await at.read(ASHA, "source list") == told.NOT_ADMIN.replace("`", "")
+    assert await at.confirm(ASHA, shown_first) == told.NOT_ADMIN.replace("`", "")
+    assert await at.state("pages") == "active"
+
+
+@pytest.mark.parametrize(
+    "flags", [{"is_restricted": True}, {"deleted": True}, {"is_stranger": True}, {"team_id": "T0OTHER"}]
+)
+async def test_an_administrators_account_that_is_no_full_members_does_not_administer(
+    at: Desk, flags: dict[str, Any]
+) -> None:
+    at.slack.user(ASHA, **flags)
+
+    assert await at.read(ASHA, "lag") == told.NOT_ADMIN.replace("`", "")
+
+
+async def test_where_no_group_administers_nobody_does(at: Desk) -> None:
+    assert at.commands.administering is not None
+    nobody = Administering(replace(at.commands.administering.doors, admin_group=None))
+
+    message = await nobody.do(Holder(TEAM, ASHA), grammar.Lag(), "lag")
+    assert words(message) == told.NO_GROUP
+
+
+async def test_a_reviewer_sees_traces_and_nothing_else(at: Desk) -> None:
+    await at.read(ASHA, "lag")
+    [summary] = await at.app.traces.list(at.time[0])
+
+    assert "outcome" in await at.read(REV, f"trace {summary.id}")
+    assert await at.read(REV, "source list") == told.NOT_ADMIN.replace("`", "")
+    assert await at.read(MARTA, f"trace {summary.id}") == told.NOT_ADMIN.replace("`", "")
+
+
+# ---------------------------------------------------------------- looking
+
+
+async def test_sources_their_state_and_lag_are_shown(at: Desk) -> None:
+    at.time[0] += timedelta(minutes=7)
+
+    assert re.search(r"pages +files +active +2 ", await at.read(ASHA, "source list"))
+    assert "Source pages, with 0 problems" in await at.read(ASHA, "source show pages")
+    assert re.search(r"pages +active +7 min", await at.read(ASHA, "lag"))
+
+
+async def test_a_source_that_nobody_knows_is_said_so(at: Desk) -> None:
+    assert "there is no source 'pagers'" in await at.read(ASHA, "source show pagers")
+    assert "there is no source 'pagers'" in await at.read(ASHA, "source sync pagers")
+
+
+async def test_probe_says_whether_and_why(at: Desk) -> None:
+    assert "marta@example.com may read pages:gate.md" in await at.read(ASHA, "probe marta@example.com gate.md")
+    refused = await at.read(ASHA, "probe rev@example.com gate.md")
+    assert "rev@example.com may not read pages:gate.md" in refused
+    assert "grp:staff — the person is none of them" in refused
+
+
+async def test_who_lists_the_readers(at: Desk) -> None:
+    seen = await at.read(ASHA, "who gate.md")
+
+    assert "one of: grp:staff" in seen
+    assert "1 person of the directory:\nmarta@example.com" in seen
+
+
+async def test_a_trace_is_shown_without_a_word_or_a_document_of_it(at: Desk) -> None:
+    await at.read(ASHA, "probe marta@example.com plan.md")
+    [summary] = await at.app.traces.list(at.time[0])
+
+    seen = await at.read(ASHA, f"trace {summary.id}")
+    assert "command  probe" in re.sub(" +", "  ", seen)
+    assert "plan.md" not in seen
+    assert "marta" not in seen
+
+
+async def test_employees_are_told_what_is_searched_by_kind_alone(at: Desk) -> None:
+    assert at.commands.administering is not None
+    seen = words(await at.commands.administering.searched())
+
+    assert seen == "I search folders of files, and there only what you may read."
+
+
+# ---------------------------------------------------------------- changing
+
+
+@pytest.mark.parametrize(("verb", "state"), [("pause", "paused"), ("remove", None)])
+async def test_what_changes_something_is_shown_with_its_counts_first(at: Desk, verb: str, state: str | None) -> None:
+    first = await at.say(ASHA, f"source {verb} pages")
+
+    assert "2 documents, 2 passages, now active" in words(first)
+    assert await at.state("pages") == "active"
+    await at.confirm(ASHA, first)
+    if state is None:
+        assert await at.told(ASHA) == ["source remove pages: nothing of it is left"]
+    assert await at.state("pages") == state
+
+
+async def test_a_confirmation_can_be_written_too(at: Desk) -> None:
+    first = words(await at.say(ASHA, "source pause pages"))
+    secret = re.search(r"confirm (\S{43})", first)
+    assert secret is not None
+
+    assert await at.read(ASHA, f"confirm {secret[1]}") == "Source pages is paused."
+
+
+async def test_before_and_after_are_on_record(at: Desk) -> None:
+    await at.confirm(ASHA, await at.say(ASHA, "source pause pages"))
+
+    acts = await at.record()
+    assert [each["command"] for each in acts] == ["source.pause", "confirm"]
+    assert json.loads(acts[1]["before"])["state"] == "active"
+    assert json.loads(acts[1]["after"])["state"] == "paused"
+    assert acts[1]["outcome"] == "done"
+    assert await at.app.traces.verify()
+
+
+async def test_t126_a_confirmation_works_once(at: Desk) -> None:
+    first = await at.say(ASHA, "source pause pages")
+    pressed = await asyncio.gather(*(at.confirm(ASHA, first) for _ in range(3)))
+
+    assert sorted(pressed) == sorted(["Source pages is paused.", told.USED, told.USED])
+
+
+async def test_t126_a_confirmation_is_his_alone(at: Desk) -> None:
+    first = await at.say(ASHA, "source remove pages")
+
+    assert await at.confirm(BEN, first) == told.USED
+    assert await at.confirm(MARTA, first) == told.NOT_ADMIN.replace("`", "")
+    assert await at.state("pages") == "active"
+
+
+async def test_t126_a_confirmation_has_its_time(at: Desk) -> None:
+    first = await at.say(ASHA, "source pause pages")
+    at.time[0] += timedelta(minutes=11)
+
+    assert await at.confirm(ASHA, first) == told.USED
+
+
+async def test_t126_an_altered_confirmation_is_worth_nothing(at: Desk) -> None:
+    first = await at.say(ASHA, "source pause pages")
+    secret = first.blocks[-1]["elements"][0]["value"]
+    for other in (secret[:-1] + ("A" if secret[-1] != "A" else "B"), secret.swapcase(), "x" * 43, "", "é" * 43):
+        assert words(await at.commands.pressed(Holder(TEAM, ASHA), "confirm", other)) == told.USED
+
+    assert await at.state("pages") == "active"
+
+
+async def test_a_sync_is_begun_and_its_end_told(at: Desk) -> None:
+    (at.folder / "new.md").write_text("# New\n\nA third one.\n")
+
+    assert await at.read(ASHA, "source sync pages") == told.BEGUN
+    [said] = await at.told(ASHA)
+    assert said.startswith("source sync pages: 3 seen, 1 upserted, 0 deleted, 0 skipped")
+
+
+async def test_a_reindex_reads_every_document_anew(at: Desk) -> None:
+    first = await at.say(ASHA, "source reindex pages")
+    await at.confirm(ASHA, first)
+
+    [said] = await at.told(ASHA)
+    assert said.startswith("source reindex pages: 2 seen, 2 upserted")
+
+
+# ---------------------------------------------------------------- two people
+
+
+async def test_a_purge_takes_a_second_administrator(at: Desk) -> None:
+    asked = await at.read(ASHA, "purge plan.md")
+    assert asked == "Asked to confirm it: 1 administrator. Nothing has changed yet."
+    [request] = [each for each in at.slack.said if each.channel == at.slack.direct(BEN)]
+    assert "Purge pages:plan.md?" in request.words
+    assert "asked for by usr:asha@example.com" in request.words
+    secret = request.content["blocks"][-1]["elements"][0]["value"]
+
+    async def press(user: str) -> str:
+        return words(await at.commands.pressed(Holder(TEAM, user), "confirm", secret))
+
+    assert await press(ASHA) == told.SECOND
+    assert await press(MARTA) == told.NOT_ADMIN.replace("`", "")
+    assert "may read pages:plan.md" in await at.read(ASHA, "probe marta@example.com plan.md")
+    assert await press(BEN) == "pages:plan.md is purged. Passages that left the index: 1."
+    assert "may not read pages:plan.md" in await at.read(ASHA, "probe marta@example.com plan.md")
+    assert await press(BEN) == told.USED
+
+
+async def test_a_purge_needs_the_whole_name_of_one_document(at: Desk) -> None:
+    assert "names no document" in await at.read(ASHA, "purge nothing.md")
+    assert at.slack.said == []
+
+
+async def test_who_is_alone_purges_nothing(at: Desk) -> None:
+    text = (at.folder / "directory.toml").read_text()
+    (at.folder / "directory.toml").write_text(text.replace('"ben"\ngroups = ["grp:admins"]', '"ben"\ngroups = []'))
+    await sync_named(at.app.keeping, "pages")
+
+    assert "no other administrator" in await at.read(ASHA, "purge plan.md")
+
+
+# ---------------------------------------------------------------- adding
+
+
+async def test_a_source_is_looked_at_shown_and_added_once_confirmed(at: Desk, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.md").write_text("# A\n\nOne.\n")
+    (other / "access.toml").write_text('readers = ["grp:staff"]\n')
+    assert at.commands.administering is not None
+
+    first = await at.commands.administering.add(Holder(TEAM, ASHA), "other", "files", {"path": str(other)})
+    assert "documents that would be read: 1" in words(first)
+    assert await at.state("other") is None
+    assert await at.confirm(ASHA, first) == told.BEGUN
+    [said] = await at.told(ASHA)
+    assert said.startswith("source sync other: 1 seen, 1 upserted")
+
+
+async def test_who_does_not_administer_adds_nothing(at: Desk, tmp_path: Path) -> None:
+    assert at.commands.administering is not None
+    message = await at.commands.administering.add(Holder(TEAM, MARTA), "other", "files", {"path": str(tmp_path)})
+
+    assert words(message) == told.NOT_ADMIN.replace("`", "")
+
+
+async def test_no_answer_to_a_command_is_for_anybody_else(at: Desk) -> None:
+    await at.read(ASHA, "source list")
+    await at.read(ASHA, "who gate.md")
+
+    assert at.slack.said == []
+    assert Principal("grp:admins") == at.app.settings.admin_group

@@ -1,0 +1,241 @@
+"""Accounts that were closed at the identity provider, with a real one; and tokens that are used by one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import aiohttp
+import pytest
+from sqlalchemy import text, update
+
+from connectors.errors import DoorError, Stop, Transient
+from connectors.identity.logins import FRESH, UNHEARD, LoginRights
+from connectors.identity.oidc import OidcProvider, Registration
+from connectors.ledger.logins import CLAIM, SqlLogins
+from connectors.ledger.open import Ledger, open_ledger
+from connectors.ledger.tables import logins as table
+from connectors.logins import Leg
+from connectors.vault import Vault
+from policies.facts import Kind
+from tests.doubles.linking import Browser, clock
+from tests.doubles.slack_house import KEY
+from tests.openid import CLIENT, MISSING, SECRET, OpenId, openid
+
+BACK = "http://127.0.0.1:9/link/login/callback"
+LATER = FRESH + timedelta(seconds=1)
+
+
+@pytest.fixture(scope="module")
+def company() -> Iterator[OpenId]:
+    with openid({"asha": {"name": "Asha"}, "ben": {"name": "Ben"}}) as provider:
+        yield provider
+
+
+@dataclass(slots=True)
+class Open:
+    """What a test takes hold of."""
+
+    ledger: Ledger
+    logins: SqlLogins
+    provider: OidcProvider
+    rights: LoginRights
+    company: OpenId
+    now: datetime
+    renewals: int = 0
+
+    async def log_in(self, subject: str) -> str:
+        """Log in at the provider as a browser does, and keep the login; gives its refresh token."""
+        leg = Leg("s" * 43, "n" * 43, "v" * 64)
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+            browser = Browser(session, "http://127.0.0.1:9")
+            back = await browser.answer_of(await self.provider.address(leg, self.now), subject)
+        answer = {name: values[0] for name, values in parse_qs(urlsplit(back).query).items()}
+        login = await self.provider.login(answer, leg, clock())
+        assert login.refresh is not None
+        await self.logins.keep(self.rights.provider, subject, login.refresh, self.now)
+        return login.refresh
+
+    async def active(self, subject: str, later: timedelta = LATER) -> bool:
+        return (await self.rights.membership(subject, Kind.MEMBER, self.now + later)).active
+
+
+class Counted:
+    """A provider whose renewals are counted, and made slow."""
+
+    def __init__(self, inner: OidcProvider, pause: float = 0.0) -> None:
+        self.inner, self.pause, self.asked = inner, pause, 0
+        self.issuer = inner.issuer
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.inner, name)
+
+    async def renew(self, refresh: str, now: datetime) -> str | None:
+        self.asked += 1
+        await asyncio.sleep(self.pause)
+        return await self.inner.renew(refresh, now)
+
+
+@pytest.fixture
+async def at(tmp_path: Path, company: OpenId) -> AsyncIterator[Open]:
+    company.tell(closed=[], rotate=True)
+    registration = Registration(company.issuer, CLIENT, BACK, SECRET)
+    async with (
+        open_ledger(f"sqlite+aiosqlite:///{tmp_path / 'ledger.sqlite'}") as ledger,
+        OidcProvider("the identity provider", registration) as provider,
+    ):
+        logins = SqlLogins(ledger.door, Vault([KEY]))
+        yield Open(ledger, logins, provider, LoginRights(provider, logins), company, clock())
+
+
+@MISSING
+async def test_t020_an_account_that_is_closed_at_the_provider_is_closed_here(at: Open) -> None:
+    await at.log_in("asha")
+    assert await at.active("asha")
+
+    at.company.tell(closed=["asha"])
+    assert await at.active("asha", 2 * LATER) is False
+    held = await at.logins.held(at.rights.provider, "asha")
+    assert held is not None
+    assert held.refresh is None  # the token is gone
+
+
+@MISSING
+async def test_an_account_that_is_opened_again_must_be_linked_again(at: Open) -> None:
+    await at.log_in("asha")
+    at.company.tell(closed=["asha"])
+    await at.active("asha")
+    at.company.tell(closed=[])
+
+    assert await at.active("asha", 3 * LATER) is False
+    await at.log_in("asha")
+    assert await at.active("asha")
+
+
+@MISSING
+async def test_a_rotated_token_takes_the_place_of_the_old(at: Open) -> None:
+    first = await at.log_in("asha")
+    for times in (1, 2, 3):
+        assert await at.active("asha", times * LATER)
+
+    held = await at.logins.held(at.rights.provider, "asha")
+    assert held is not None
+    assert held.refresh not in (None, first)
+
+
+@MISSING
+async def test_the_last_word_is_believed_for_a_while(at: Open) -> None:
+    await at.log_in("asha")
+    at.company.tell(closed=["asha"])
+
+    assert await at.active("asha", FRESH - timedelta(seconds=1))
+
+
+@MISSING
+async def test_t144_many_at_once_ask_the_provider_once(at: Open) -> None:
+    await at.log_in("asha")
+    counted = Counted(at.provider, pause=0.3)
+    processes = [LoginRights(counted, SqlLogins(at.ledger.door, Vault([KEY]))) for _ in range(8)]
+    moment = at.now + LATER
+
+    found = await asyncio.gather(*(each.membership("asha", Kind.MEMBER, moment) for each in processes))
+    assert all(each.active for each in found)
+    assert counted.asked == 1
+
+
+@MISSING
+async def test_t144_a_token_that_is_used_twice_ends_the_login(at: Open) -> None:
+    first = await at.log_in("asha")
+    assert await at.active("asha")
+    assert await at.provider.renew(first, clock()) is None  # somebody stole the first one
+
+    assert await at.active("asha", 2 * LATER) is False
+
+
+@MISSING
+async def test_whoever_was_bound_by_an_administrator_is_not_asked_for(at: Open) -> None:
+    at.company.tell(closed=["ben"])
+
+    assert await at.active("ben")
+
+
+async def test_a_provider_that_is_away_closes_nobody_and_opens_nobody(tmp_path: Path) -> None:
+    class Away:
+        issuer = "https://id.example"
+
+        async def renew(self, refresh: str, now: datetime) -> str | None:
+            raise Transient("the identity provider can't be reached")
+
+    now = clock()
+    async with open_ledger(f"sqlite+aiosqlite:///{tmp_path / 'ledger.sqlite'}") as ledger:
+        logins = SqlLogins(ledger.door, Vault([KEY]))
+        rights = LoginRights(Away(), logins)  # type: ignore[arg-type]
+        await logins.keep(rights.provider, "asha", "a-token", now)
+
+        with pytest.raises(Transient):
+            await rights.membership("asha", Kind.MEMBER, now + LATER)
+        held = await logins.held(rights.provider, "asha")
+        assert held is not None
+        assert held.refresh == "a-token"
+        with pytest.raises(Transient):  # and the next one may ask at once
+            await rights.membership("asha", Kind.MEMBER, now + LATER)
+
+
+async def test_t024_who_could_not_be_asked_for_long_is_not_let_in(tmp_path: Path) -> None:
+    class Away:
+        issuer = "https://id.example"
+
+        async def renew(self, refresh: str, now: datetime) -> str | None:
+            raise Transient("the identity provider can't be reached")
+
+    now = clock()
+    async with open_ledger(f"sqlite+aiosqlite:///{tmp_path / 'ledger.sqlite'}") as ledger:
+        logins = SqlLogins(ledger.door, Vault([KEY]))
+        rights = LoginRights(Away(), logins)  # type: ignore[arg-type]
+        await logins.keep(rights.provider, "asha", "a-token", now)
+
+        with pytest.raises(Transient):
+            await rights.membership("asha", Kind.MEMBER, now + UNHEARD - timedelta(seconds=1))
+        assert (await rights.membership("asha", Kind.MEMBER, now + UNHEARD)).active is False
+        held = await logins.held(rights.provider, "asha")
+        assert held is not None
+        assert held.refresh == "a-token"  # and goes on as soon as it is back
+
+
+async def test_a_claim_of_a_process_that_was_killed_runs_out(ledger_url: str) -> None:
+    now = clock()
+    async with open_ledger(ledger_url) as ledger:
+        logins = SqlLogins(ledger.door, Vault([KEY]))
+        await logins.keep("oidc:https://id.example", "asha", "a-token", now)
+
+        assert await logins.claim("oidc:https://id.example", "asha", now)
+        assert not await logins.claim("oidc:https://id.example", "asha", now + CLAIM / 2)
+        assert await logins.claim("oidc:https://id.example", "asha", now + CLAIM)
+
+
+async def test_t140_a_token_opens_in_its_own_row_alone(ledger_url: str) -> None:
+    now = clock()
+    async with open_ledger(ledger_url) as ledger:
+        logins = SqlLogins(ledger.door, Vault([KEY]))
+        await logins.keep("oidc:https://id.example", "asha", "ashas-token", now)
+        await logins.keep("oidc:https://id.example", "ben", "bens-token", now)
+        async with ledger.door.read() as connection:
+            sealed = (await connection.execute(text("select refresh from logins where subject = 'asha'"))).scalar()
+        async with ledger.door.write() as connection:
+            await connection.execute(update(table).where(table.c.subject == "ben").values(refresh=sealed))
+
+        with pytest.raises(Stop, match="can't be opened"):
+            await logins.held("oidc:https://id.example", "ben")
+        assert "ashas-token" not in str(sealed)
+
+
+@MISSING
+async def test_a_provider_must_say_that_it_is_the_issuer_that_was_configured(company: OpenId) -> None:
+    registration = Registration(f"{company.issuer}/other", CLIENT, BACK, SECRET)
+    async with OidcProvider("the identity provider", registration) as provider:
+        with pytest.raises(DoorError):
+            await provider.address(Leg("s", "n", "v"), clock())
