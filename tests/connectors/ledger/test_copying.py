@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, insert, select, text, update
 
-from connectors.chat import MostWaiting
+from connectors.chat import Exchange, MostWaiting
 from connectors.errors import Stop, Transient
 from connectors.identity.directory import read_directory
 from connectors.ledger import copying
@@ -18,11 +18,14 @@ from connectors.ledger.address import Limits
 from connectors.ledger.copying import Copied, copy
 from connectors.ledger.dialect import engine
 from connectors.ledger.door import Door
+from connectors.ledger.exchanges import SqlExchanges
 from connectors.ledger.inbox import SqlInbox
+from connectors.ledger.logins import SqlLogins
 from connectors.ledger.memory import SqlMemory
 from connectors.ledger.migrations import HEAD
 from connectors.ledger.open import open_ledger
 from connectors.ledger.tables import METADATA, documents, scopes
+from connectors.ledger.tickets import SqlTickets
 from connectors.ledger.traces import SqlTraces
 from connectors.ports import ChainVerdict, Event, SourceConfig
 from connectors.records import Node, Own
@@ -81,6 +84,15 @@ class Move:
             await self.ask(ledger.door)
             inbox = SqlInbox(ledger.door, Vault([KEY]))
             await inbox.receive(["event:1", "ts:1"], "T1", "U1", {"text": "?"}, MostWaiting(9, 9), NOW)
+            await self.fill_people_s_own(ledger.door)
+
+    async def fill_people_s_own(self, door: Door) -> None:
+        vault, tomorrow = Vault([KEY]), NOW + timedelta(days=1)
+        exchanges = SqlExchanges(door, vault)
+        await exchanges.keep(Exchange("e1", "usr:a@x.io", "shown", {"question": "?"}, NOW, "t1", None), tomorrow)
+        await exchanges.rate("e1", "bad", ["wrong"], "no", NOW)
+        await SqlTickets(door, vault).issue("link", "slack:T1:U1", {"team": "T1"}, NOW, tomorrow)
+        await SqlLogins(door, vault).keep("oidc:https://login", "s1", "refresh", NOW)
 
     async def ask(self, door: Door) -> None:
         for _ in range(3):
