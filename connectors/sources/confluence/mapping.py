@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
@@ -31,6 +32,7 @@ _ALSO = {
     "application/xhtml+xml": "text/html",
     "application/x-pdf": "application/pdf",
 }
+_SAFE_IN_ANCHOR = "-._~!$&+,;=:@/?"
 _SAFE = "/?&=%+#:@,;~!$*()-._"
 
 Rules = Inherits | Own
@@ -136,6 +138,7 @@ class Documents:
 
     source: str
     web: Callable[[], str]
+    cloud: bool = True
 
     def page(self, node: Node, place: Place, body: Body) -> SourceDocument | Skipped:
         """A page or a blog post with its text."""
@@ -160,6 +163,7 @@ class Documents:
             status=_status(told),
             owner=owner or body.owner,
             labels=(*body.labels, *review),
+            anchor=_anchor if self.cloud else partial(_anchor_of_old, body.title),
         )
 
     def comment(self, node: Node, holder: Node | None, place: Place, body: Body) -> SourceDocument | Skipped:
@@ -210,6 +214,16 @@ class Documents:
             page = holder.key if holder is not None else key
             link = f"/pages/viewpage.action?pageId={page}"
         return self.web() + quote(link, safe=_SAFE)
+
+
+def _anchor(heading: str) -> str:
+    """Of a heading on Cloud: its words joined by hyphens."""
+    return quote("-".join(heading.split()), safe=_SAFE_IN_ANCHOR)
+
+
+def _anchor_of_old(title: str, heading: str) -> str:
+    """Of a heading on Data Center: the page's title and the heading, both without blanks."""
+    return quote("-".join("".join(each.split()) for each in (title, heading)), safe=_SAFE_IN_ANCHOR)
 
 
 def _given(body: bytes) -> Callable[[], Awaitable[bytes]]:
