@@ -58,6 +58,7 @@ class SourceDocument:
     status: str = "current"  # current | superseded | draft, or the source's own word
     owner: str | None = None
     labels: tuple[str, ...] = ()
+    anchor: Callable[[str], str] | None = None  # a heading to what leads to it behind the `#` of `url`; "" for nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def stocked(edition: str = "cloud", **more: Any) -> Wiki:
     wiki.person("robot", email="robot@example.com", admin=True)
     wiki.person("ann")
     wiki.person("bob", hides_email=True)
-    wiki.person("gus", guest=True)
+    wiki.person("gus", guest=edition == "cloud")
     wiki.person("una", licensed=False)
     wiki.person("ina", active=False)
     wiki.person("adm", admin=edition == "cloud")
@@ -202,7 +202,7 @@ class House:
 
     async def subject(self, account: str, far: FarSource) -> Subject:
         """Somebody as a question sees him: with the principals that the wiki gives now."""
-        person = Principal.person(f"{account}@example.com")
+        person = Principal.person(f"{self.wiki.people[account].username}@example.com")
         kind = Kind.GUEST if self.wiki.people[account].guest else Kind.MEMBER
         try:
             found = await far.rights.membership(account, kind, self.now())

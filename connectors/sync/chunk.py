@@ -110,10 +110,16 @@ def chunk(record: ParsedRecord, document: SourceDocument) -> tuple[Chunk, ...]:
                 form=cut.form,
                 digest="",
                 vector_key=text_digest(lead, cut.text),
-                attributes=attributes,
+                attributes=_leading_to(section.path, attributes, document),
             )
             chunks.append(replace(made, digest=passage_digest(made.passage)))
     return tuple(chunks)
+
+
+def _leading_to(path: HeadingPath, attributes: Attributes, document: SourceDocument) -> Attributes:
+    """With the address of the section itself, where its source has one."""
+    anchor = document.anchor(path[-1]) if document.anchor and path else ""
+    return replace(attributes, url=f"{attributes.url}#{anchor}") if anchor else attributes
 
 
 def title_of(record: ParsedRecord, document: SourceDocument) -> str:

@@ -6,7 +6,7 @@ does not know yet is asked for by itself.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -14,9 +14,20 @@ from typing import Any
 from connectors.errors import Transient
 from connectors.records import Node
 from connectors.sources.confluence.client import Client, Json, Lost, quoted, text_of
-from connectors.sources.confluence.mapping import ADF, CONTAINERS, FOLDERS, PAGES, STORAGE, Body, Item, Space, is_since
+from connectors.sources.confluence.mapping import (
+    ADF,
+    CONTAINERS,
+    FOLDERS,
+    PAGES,
+    STORAGE,
+    Body,
+    Item,
+    Space,
+    is_since,
+    labels_of,
+)
 from connectors.sources.confluence.permissions import CloudSpaces, Restrictions, Rules
-from connectors.sources.confluence.wiki import Leaves, Seen
+from connectors.sources.confluence.wiki import Aside, Leaves, Seen
 from policies.access import Access
 
 _MANY = {
@@ -28,7 +39,7 @@ _MANY = {
     "embed": "embeds",
     "attachment": "attachments",
 }
-_SWEPT = "restrictions.read.restrictions.user,restrictions.read.restrictions.group"
+_ASIDE = "restrictions.read.restrictions.user,restrictions.read.restrictions.group,metadata.labels"
 _TYPES = ("page,blogpost,folder,whiteboard,database,embed", "page,blogpost")
 _UNKNOWN_THERE = frozenset({400, 404, 405, 410})
 _MOST_REPLIES = 20  # levels of replies to replies
@@ -114,15 +125,14 @@ class Cloud:
                 if begun or path == ways[-1][0] or error.status not in _UNKNOWN_THERE:
                     raise
 
-    async def restrictions(self, space: Space) -> AsyncIterator[Sequence[tuple[str, Rules]]]:
-        """Own restrictions of pages and what contains them, as far as search gives them whole."""
+    async def asides(self, space: Space) -> AsyncIterator[Sequence[Aside]]:
+        """Own restrictions and labels of pages and what contains them, as far as search gives them whole."""
         for types in _TYPES:
             try:
                 query = f"space = {quoted(space.key)} and type in ({types})"
-                path, params = "rest/api/content/search", {"cql": query, "expand": _SWEPT}
+                path, params = "rest/api/content/search", {"cql": query, "expand": _ASIDE}
                 async for page in self.client.pages(path, params, limit=200):
-                    read = ((text_of(row, "id"), self.read_restrictions.expanded(row)) for row in page)
-                    yield [(key, rules) for key, rules in read if key and rules is not None]
+                    yield [aside_of(row, self.read_restrictions) for row in page]
                 return
             except Lost as error:
                 if error.status not in _UNKNOWN_THERE:
@@ -138,9 +148,7 @@ class Cloud:
         for each in kinds:
             try:
                 item = _item(await self.client.get(f"api/v2/{_MANY[each]}/{content}"), each)
-            except Lost as error:
-                if error.status == 401:
-                    raise
+            except Lost:
                 continue
             return item if item.id else None
         return None
@@ -322,12 +330,12 @@ def _body(told: Any, form: str, media_type: str) -> Body:
         media_type=media_type,
         version=text_of(version, "number") if isinstance(version, dict) else "",
         title=text_of(told, "title"),
-        labels=_labels(told),
+        labels=labels_of(told.get("labels")) or (),
     )
 
 
-def _labels(told: Mapping[str, Any]) -> tuple[str, ...]:
-    held = told.get("labels")
-    rows = held.get("results") if isinstance(held, dict) else held
-    names = [text_of(row, "name") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-    return tuple(sorted({name for name in names if name}))
+def aside_of(row: Json, restrictions: Restrictions) -> Aside:
+    """What a row of v1 says beside the place of a content."""
+    metadata = row.get("metadata")
+    labels = labels_of(metadata.get("labels")) if isinstance(metadata, dict) else None
+    return Aside(text_of(row, "id"), restrictions.expanded(row), labels)

@@ -15,12 +15,24 @@ from urllib.parse import quote
 from connectors.errors import Transient
 from connectors.records import Node
 from connectors.sources.confluence.client import Client, Json, Lost, quoted, text_of
-from connectors.sources.confluence.mapping import LEAVES, PAGES, STORAGE, Body, Item, Space, instant, is_since
+from connectors.sources.confluence.mapping import (
+    LEAVES,
+    PAGES,
+    STORAGE,
+    Body,
+    Item,
+    Space,
+    instant,
+    is_since,
+    labels_of,
+)
 from connectors.sources.confluence.permissions import Restrictions, Rules, ServerSpaces
-from connectors.sources.confluence.wiki import Leaves, Seen
+from connectors.sources.confluence.wiki import Aside, Leaves, Seen
 from policies.access import Access
 
-_WITH = "version,ancestors,space,restrictions.read.restrictions.user,restrictions.read.restrictions.group"
+_WITH = (
+    "version,ancestors,space,restrictions.read.restrictions.user,restrictions.read.restrictions.group,metadata.labels"
+)
 _OF_LEAVES = "version,container,extensions,metadata"
 _SMALL = 50  # pages of a space that are asked one by one when search finds no file and no comment
 _ARCHIVED = frozenset({"archived", "ARCHIVED"})
@@ -64,10 +76,10 @@ class DataCenter:
         for kind in ("page", "blogpost"):
             params = {"type": kind, "spaceKey": space.key, "status": "current", "expand": _WITH}
             async for page in self.client.counted("rest/api/content", params):
-                seen = [Seen(_item(row, space.key), self.read_restrictions.expanded(row)) for row in page]
+                seen = [Seen(_item(row, space.key), self.read_restrictions.expanded(row), _labels(row)) for row in page]
                 yield [each for each in seen if each.item.id and each.item.kind == kind and _is_current(each.item)]
 
-    async def restrictions(self, space: Space) -> AsyncIterator[Sequence[tuple[str, Rules]]]:
+    async def asides(self, space: Space) -> AsyncIterator[Sequence[Aside]]:
         """Nothing more: they come with the content."""
         return
         yield
@@ -81,9 +93,7 @@ class DataCenter:
         params = {"status": "any", "expand": _OF_LEAVES if kind in LEAVES else "version,ancestors,space"}
         try:
             item = _item(await self.client.get(f"rest/api/content/{content}", params), "")
-        except Lost as error:
-            if error.status == 401:
-                raise
+        except Lost:
             return None
         return item if item.id else None
 
@@ -163,7 +173,7 @@ class DataCenter:
             media_type=STORAGE,
             version=text_of(version, "number"),
             title=text_of(told, "title"),
-            labels=_labels(told),
+            labels=_labels(told) or (),
             owner=text_of(by, "displayName") or None if node.kind in PAGES else None,
         )
 
@@ -221,11 +231,8 @@ def _chain(row: Json) -> tuple[str, ...] | None:
     return tuple(text_of(each, "id") for each in held if isinstance(each, dict))
 
 
-def _labels(told: Mapping[str, Any]) -> tuple[str, ...]:
-    labels = _object(_object(told, "metadata"), "labels")
-    rows = labels.get("results")
-    names = [text_of(row, "name") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-    return tuple(sorted({name for name in names if name}))
+def _labels(told: Mapping[str, Any]) -> tuple[str, ...] | None:
+    return labels_of(_object(told, "metadata").get("labels"))
 
 
 def _object(row: Mapping[str, Any], name: str) -> Json:

@@ -6,14 +6,17 @@ its node's facts, so that it can be told of without asking again; texts never do
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
+from hashlib import sha256
 from pathlib import PurePosixPath
+from typing import Any
 from urllib.parse import quote
 
 from connectors.records import Inherits, Node, Own, Skipped, SourceDocument
-from connectors.sources.confluence.client import MOST_FILE
+from connectors.sources.confluence.client import MOST_FILE, text_of
 from connectors.sources.confluence.properties import dates, of_adf, of_storage
 from connectors.sources.files import MEDIA_TYPES
 from connectors.sync.placing import Place
@@ -31,6 +34,8 @@ _ALSO = {
     "application/xhtml+xml": "text/html",
     "application/x-pdf": "application/pdf",
 }
+_LABELLED = "+"
+_SAFE_IN_ANCHOR = "-._~!$&+,;=:@/?"
 _SAFE = "/?&=%+#:@,;~!$*()-._"
 
 Rules = Inherits | Own
@@ -108,8 +113,8 @@ class Body:
     owner: str | None = None
 
 
-def node_of(item: Item, container: str, rules: Rules, now: datetime, walk: str) -> Node:
-    """What is remembered of an item."""
+def node_of(item: Item, container: str, rules: Rules, now: datetime, walk: str, labelled: str = "") -> Node:
+    """What is remembered of an item. `labelled`: what `label_mark` made of its labels, which move no version."""
     facts = {"title": item.title, "link": item.link, "changed": item.changed, **item.facts}
     if item.parent_kind:
         facts["in"] = item.parent_kind
@@ -121,10 +126,26 @@ def node_of(item: Item, container: str, rules: Rules, now: datetime, walk: str) 
         rules=rules,
         rules_at=now,
         is_document=item.is_document,
-        mark=item.version if item.is_document else "",
+        mark=item.version + labelled if item.is_document else "",
         walk=walk,
         facts=facts,
     )
+
+
+def label_mark(labels: Iterable[str]) -> str:
+    """What labels add to a node's mark, so that a page is told of anew when one comes or goes; nothing for none."""
+    told = sorted(labels)
+    return f"{_LABELLED}{sha256(repr(told).encode()).hexdigest()[:8]}" if told else ""
+
+
+def version_in(mark: str) -> str:
+    """The version in a node's mark."""
+    return mark.partition(_LABELLED)[0]
+
+
+def labelled_in(mark: str) -> str:
+    """What labels added to a node's mark."""
+    return mark[len(version_in(mark)) :]
 
 
 # ---------------------------------------------------------------- documents
@@ -136,6 +157,7 @@ class Documents:
 
     source: str
     web: Callable[[], str]
+    cloud: bool = True
 
     def page(self, node: Node, place: Place, body: Body) -> SourceDocument | Skipped:
         """A page or a blog post with its text."""
@@ -147,7 +169,7 @@ class Documents:
         owner = next((told[key] for key in told if key.strip().casefold() in ("owner", "document owner")), "")
         return SourceDocument(
             id=DocumentId(self.source, node.key),
-            version=body.version or node.mark,
+            version=body.version or version_in(node.mark),
             revision=node.mark,
             title=body.title or node.facts.get("title", ""),
             url=self.url(node.key, node.facts),
@@ -160,6 +182,7 @@ class Documents:
             status=_status(told),
             owner=owner or body.owner,
             labels=(*body.labels, *review),
+            anchor=_anchor if self.cloud else partial(_anchor_of_old, body.title),
         )
 
     def comment(self, node: Node, holder: Node | None, place: Place, body: Body) -> SourceDocument | Skipped:
@@ -169,7 +192,7 @@ class Documents:
         title = holder.facts.get("title", "") if holder else ""
         return SourceDocument(
             id=DocumentId(self.source, node.key),
-            version=body.version or node.mark,
+            version=body.version or version_in(node.mark),
             revision=node.mark,
             title=f"Comment on {title}" if title else "Comment",
             url=self.url(node.key, node.facts, holder),
@@ -193,7 +216,7 @@ class Documents:
             return Skipped(DocumentId(self.source, node.key), reason, node.mark)
         return SourceDocument(
             id=DocumentId(self.source, node.key),
-            version=node.mark,
+            version=version_in(node.mark),
             revision=node.mark,
             title=name,
             url=self.url(node.key, node.facts, holder),
@@ -210,6 +233,28 @@ class Documents:
             page = holder.key if holder is not None else key
             link = f"/pages/viewpage.action?pageId={page}"
         return self.web() + quote(link, safe=_SAFE)
+
+
+def _anchor(heading: str) -> str:
+    """Of a heading on Cloud: its words joined by hyphens."""
+    return quote("-".join(heading.split()), safe=_SAFE_IN_ANCHOR)
+
+
+def _anchor_of_old(title: str, heading: str) -> str:
+    """Of a heading on Data Center: the page's title and the heading, both without blanks."""
+    return quote("-".join("".join(each.split()) for each in (title, heading)), safe=_SAFE_IN_ANCHOR)
+
+
+def labels_of(held: Any) -> tuple[str, ...] | None:
+    """Names of labels in a list of them, in an envelope or bare; None where it is none or goes on elsewhere."""
+    rows = held.get("results") if isinstance(held, Mapping) else held
+    if not isinstance(rows, list):
+        return None
+    size = held.get("size") if isinstance(held, Mapping) else None
+    if isinstance(size, int) and size > len(rows):
+        return None
+    names = {text_of(row, "name") for row in rows if isinstance(row, dict)}
+    return tuple(sorted(names - {""}))
 
 
 def _given(body: bytes) -> Callable[[], Awaitable[bytes]]:

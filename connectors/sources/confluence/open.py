@@ -111,7 +111,7 @@ async def open_confluence(
             config.name,
             wiki,
             memory,
-            Documents(config.name, partial(_web, chosen, client)),
+            Documents(config.name, partial(_web, chosen, client), chosen.cloud),
             Reach(chosen.spaces, chosen.lease),
             told,
             notices,

@@ -48,9 +48,9 @@ class CloudRights:
         groups = await _groups(self.client, {"accountId": account}, "id")
         guest = _is_guest(told)
         may_use, licensed, admin = await self._product(told, groups, now)
-        if not guest and not may_use:
-            return Membership(active=True, principals=frozenset())
         p = self.principals
+        if not guest and not may_use:  # to the product he is anybody from the street
+            return Membership(active=True, principals=frozenset({p.anonymous}))
         found = {p.user(account), p.anonymous, p.authenticated, *map(p.group, groups)}
         found |= {p.licensed} if licensed and not guest else set()
         found |= {p.admins} if admin and not guest else set()
@@ -159,7 +159,7 @@ class ServerRights:
         else:
             may_use, anonymous = account in product.users or bool(groups & product.groups), product.anonymous
         if not may_use:
-            return Membership(active=True, principals=frozenset({p.anonymous} if anonymous and product else ()))
+            return Membership(active=True, principals=frozenset({p.anonymous} if anonymous else ()))
         found = {p.user(account), p.authenticated, p.licensed, *map(p.group, groups)}
         found |= {p.anonymous}  # whoever is signed in reads what is open to anybody
         found |= {p.supers} if SUPER_GROUP in groups else set()

@@ -24,8 +24,10 @@ from connectors.sources.confluence.mapping import (
     Item,
     Space,
     instant,
+    labelled_in,
     node_of,
     space_node,
+    version_in,
 )
 from connectors.sources.confluence.sweep import Sweep, Swept
 from connectors.sources.confluence.wiki import Notices, Wiki
@@ -299,9 +301,10 @@ class ConfluenceSource:
         before, above = known.get(item.id), known.get(item.parent or "")
         if item.kind in LEAVES:
             container = above.container if above is not None else None
-        if container is None or (
-            before and (before.mark, before.parent, before.container) == (item.version, item.parent, container)
-        ):
+        if container is None:
+            return None
+        now = (item.version, item.parent, container)
+        if before is not None and (version_in(before.mark), before.parent, before.container) == now:
             return None
         return container if await self._read_again(run, item, container) else None
 
@@ -317,7 +320,9 @@ class ConfluenceSource:
                 at = await self._wiki.above(at)
                 continue
             rules = Inherits() if at.kind in LEAVES else await self._wiki.restriction(at.id)
-            nodes.append(node_of(at, container, rules, run.now, run.sweep.walk))
+            before = (await self._memory.get([at.id])).get(at.id)
+            labelled = labelled_in(before.mark) if before is not None else ""
+            nodes.append(node_of(at, container, rules, run.now, run.sweep.walk, labelled))
             if at.parent is None or at.parent in await self._memory.get([at.parent]):
                 break
             at = await self._wiki.one(at.parent, at.parent_kind or "")

@@ -15,7 +15,7 @@ from connectors.errors import Transient
 from connectors.ports import Memory
 from connectors.records import Inherits, Node, Own
 from connectors.sources.confluence.client import Lost
-from connectors.sources.confluence.mapping import LEAVES, PAGES, Item, Rules, Space, node_of
+from connectors.sources.confluence.mapping import LEAVES, PAGES, Item, Rules, Space, label_mark, labelled_in, node_of
 from connectors.sources.confluence.wiki import Wiki
 from policies.access import Unknown
 
@@ -50,7 +50,7 @@ class Sweep:
         known = {node.key: node async for node in self.memory.of_container(space.node_key)}
         reading = _Reading(self.wiki, known)
         await reading.contents(space)
-        await reading.restrictions(space)
+        await reading.asides(space)
         await reading.above(space)
         await reading.each_restriction()
         leaves = await self.wiki.leaves(space, [item for item in reading.items.values() if item.kind in PAGES])
@@ -72,7 +72,7 @@ class Sweep:
         found: dict[str, Node] = {}
         for item in reading.items.values():
             rules = reading.rules.get(item.id) or Own(Unknown("its restrictions were not read"))
-            node = node_of(item, space.node_key, rules, self.now, self.walk)
+            node = node_of(item, space.node_key, rules, self.now, self.walk, reading.labelled(item))
             stale = item.id in reading.stale
             found[item.id] = replace(node, rules_at=reading.known[item.id].rules_at) if stale else node
         for item in reading.items.values():
@@ -118,6 +118,7 @@ class _Reading:
     known: Mapping[str, Node]
     items: dict[str, Item] = field(default_factory=dict)
     rules: dict[str, Rules] = field(default_factory=dict)
+    labels: dict[str, tuple[str, ...]] = field(default_factory=dict)
     unread: set[str] = field(default_factory=set)  # containers that can't be read: what they hold stands nowhere
     stale: set[str] = field(default_factory=set)  # whose rules are as they were known
     problems: list[str] = field(default_factory=list)
@@ -132,15 +133,28 @@ class _Reading:
                 self.items[item.id] = item
                 if seen.rules is not None:
                     self.rules.setdefault(item.id, seen.rules)
+                if seen.labels is not None:
+                    self.labels[item.id] = seen.labels
 
-    async def restrictions(self, space: Space) -> None:
-        """Many at a time; what this does not give is asked for one by one."""
+    async def asides(self, space: Space) -> None:
+        """Restrictions and labels many at a time; restrictions that this does not give are asked for one by one."""
         try:
-            async for some in self.wiki.restrictions(space):
-                for key, rules in some:
-                    self.rules.setdefault(key, rules)
+            async for some in self.wiki.asides(space):
+                for each in some:
+                    if each.rules is not None:
+                        self.rules.setdefault(each.key, each.rules)
+                    if each.labels is not None:
+                        self.labels[each.key] = each.labels
         except (Lost, Transient) as error:
             self.problems.append(f"space {space.key}: search gives no restrictions ({error}); they are read one by one")
+
+    def labelled(self, item: Item) -> str:
+        """What the labels of a page add to its mark; what was known, where they were not told."""
+        if item.kind not in PAGES:
+            return ""
+        if item.id in self.labels:
+            return label_mark(self.labels[item.id])
+        return labelled_in(self.known[item.id].mark) if item.id in self.known else ""
 
     async def above(self, space: Space) -> None:
         """Everything that contains something, up to the top."""

@@ -17,10 +17,20 @@ Rules = Inherits | Own
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An item of an enumeration, with its own restriction where the same answer held it whole."""
+    """An item of an enumeration, with what the same answer held of it whole."""
 
     item: Item
-    rules: Rules | None = None
+    rules: Rules | None = None  # its own restriction
+    labels: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """What search says of a content beside its place."""
+
+    key: str
+    rules: Rules | None  # its own restriction, where it was given whole
+    labels: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +79,8 @@ class Wiki(Protocol):
         """Every current page and blog post of a space."""
         ...
 
-    def restrictions(self, space: Space) -> AsyncIterator[Sequence[tuple[str, Rules]]]:
-        """Own restrictions of what stands in a space, as far as they can be had many at a time."""
+    def asides(self, space: Space) -> AsyncIterator[Sequence[Aside]]:
+        """Own restrictions and labels of what stands in a space, as far as they can be had many at a time."""
         ...
 
     async def restriction(self, content: str) -> Rules:

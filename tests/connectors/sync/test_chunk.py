@@ -113,6 +113,15 @@ def test_a_sentence_with_an_exception_stays_with_the_one_before_it_in_a_long_par
     assert "The limit is 100. However, in London it is 150." in holder.text
 
 
+def test_a_passage_leads_to_its_own_heading_where_the_source_can_say_how() -> None:
+    blocks = [*text("", "First of all."), *text("Flights > To the US", "Ask."), *text("Odd", "Nothing leads here.")]
+    cuts = cut(*blocks, anchor=lambda heading: "" if heading == "Odd" else heading.replace(" ", "-"))
+
+    urls = {each.attributes.url for each in cuts.values()}
+    assert urls == {"https://example.com", "https://example.com#To-the-US"}
+    assert len({each.digest for each in cuts.values()}) == 3
+
+
 def test_a_list_stays_with_its_lead_in() -> None:
     items = ("an authorization record", "clinical notes " * 20, "the denial notice")
     listed = Block(Form.LIST, ("Attach",), "\n".join(f"- {item}" for item in items), items=items)

@@ -131,6 +131,7 @@ def by_cursor(
     limit = ask.number("limit", default)
     if not 1 <= limit <= most:
         raise Refusal(400, f"Provided value {{{limit}}} for 'limit' is not in the range 1..{most}")
+    limit = min(limit, ask.server.caps["v2"])  # a page may be shorter than was asked for, and not be the last
     after = opened(ask.query.get("cursor"))
     listed = ordered(ask, rows, place)
     first = 0 if after is None else bisect_right(listed, after, key=itemgetter(0))

@@ -147,7 +147,7 @@ class Wiki:
     """Everything there is. `mutated` is called after each mutation with its line of the log."""
 
     edition: str = "cloud"  # cloud | datacenter
-    release: str = "9.2.0"  # of Data Center
+    release: str = "9.4.0"  # of Data Center
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))  # of time literals in CQL
     lag: timedelta = timedelta(0)  # of the search index
     roles_mode: str = "PRE_ROLES"

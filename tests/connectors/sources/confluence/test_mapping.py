@@ -150,6 +150,20 @@ def test_a_link_leads_to_the_page_at_the_product_itself(link: str, expected: str
     assert told.url == expected
 
 
+def test_a_heading_is_led_to_as_each_edition_names_it() -> None:
+    body = Body("<h2>x</h2><p>y</p>", STORAGE, "3", "Travel rules")
+    cloud = DOCUMENTS.page(node(), PLACE, body)
+    server = Documents("wiki", lambda: "https://wiki.example", cloud=False).page(node(), PLACE, body)
+
+    assert isinstance(cloud, SourceDocument)
+    assert isinstance(server, SourceDocument)
+    assert cloud.anchor is not None
+    assert server.anchor is not None
+    assert cloud.anchor("2.1 Flights abroad") == "2.1-Flights-abroad"
+    assert server.anchor("2.1 Flights abroad") == "Travelrules-2.1Flightsabroad"
+    assert cloud.anchor('Отпуск "x"').isascii()
+
+
 def test_a_page_without_a_word_is_told_of_and_not_read() -> None:
     assert isinstance(DOCUMENTS.page(node(), PLACE, Body(" ", ADF, "3", "Empty")), Skipped)
 

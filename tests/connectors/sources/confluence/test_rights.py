@@ -393,7 +393,7 @@ async def test_old_data_centers_say_the_rights_of_a_space_by_json_rpc(tmp_path: 
         assert {"robot", "ann"} == await readers(house, "Pay")
 
 
-@pytest.mark.parametrize(("release", "websudo"), [("9.2.0", True), ("8.5.4", True)])
+@pytest.mark.parametrize(("release", "websudo"), [("9.4.0", True), ("8.5.4", True)])
 async def test_a_page_that_asks_for_a_password_opens_nothing(tmp_path: Path, release: str, websudo: bool) -> None:
     """ONX#10853: HTML with 200 is no list without rows."""
     async with living(tmp_path, stocked("datacenter", release=release)) as house:
@@ -404,6 +404,31 @@ async def test_a_page_that_asks_for_a_password_opens_nothing(tmp_path: Path, rel
         seen = await house.seen()
 
         assert all(not keys - house.expected(name) for name, keys in seen.items())
+
+
+async def test_without_any_way_to_read_rights_nothing_is_open(tmp_path: Path) -> None:
+    """EC#3669: refused loudly, never open for want of rights."""
+    async with living(tmp_path, stocked("datacenter", release="8.5.4")) as house:
+        house.server.remote_api = False
+        report = await house.sync()
+        seen = await house.seen()
+
+        assert all(not keys for keys in seen.values())
+        assert not report.complete or report.problems
+
+
+@pytest.mark.parametrize(("release", "more"), [("9.4.0", {}), ("9.2.0", {"product_groups": ["confluence-users"]})])
+async def test_an_account_that_may_not_use_the_product_is_not_let_in_by_its_groups(
+    tmp_path: Path, release: str, more: dict[str, object]
+) -> None:
+    """Data Center: somebody of the directory without "can use" is at most an anonymous person."""
+    wiki = stocked("datacenter", release=release)
+    wiki.group("hr", "una")
+    wiki.grant("ENG", user("una"))
+    async with living(tmp_path, wiki, settings=more) as house:
+        await house.sync()
+
+        assert await house.wrong() == {}
 
 
 async def test_rights_that_answer_500_close_their_space_alone(tmp_path: Path) -> None:
