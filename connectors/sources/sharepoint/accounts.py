@@ -33,7 +33,9 @@ class Entry:
     def of(cls, row: Mapping[str, Any], upn: str) -> Entry:
         told = row.get("AadObjectId")
         oid = told.get("NameId") if isinstance(told, dict) else told
-        return cls(str(row.get("Id", "")), upn.casefold(), oid.casefold() if isinstance(oid, str) else "")
+        number = row.get("Id")
+        name = upn.casefold()
+        return cls(str(number) if number else f"name:{name}", name, oid.casefold() if isinstance(oid, str) else "")
 
 
 @dataclass(slots=True)

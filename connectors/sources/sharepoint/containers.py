@@ -20,6 +20,7 @@ def container_of(
     kept: Mapping[str, str] = before.facts if before is not None and "out" not in before.facts else {}
     facts = {
         "address": address,
+        "list": listing.id,
         "kind": listing.kind,
         "title": listing.title,
         "path": listing.path,
@@ -52,7 +53,7 @@ def listing_of(container: Node) -> Listing | None:
     web = Web(facts.get("web_id", ""), site, facts.get("graph", ""), facts.get("web", ""), False, None)
     return Listing(
         web=web,
-        id=list_id,
+        id=facts.get("list", list_id),
         kind=facts["kind"],
         title=facts.get("title", list_id),
         path=facts.get("path", ""),

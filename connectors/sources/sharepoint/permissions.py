@@ -71,11 +71,19 @@ class SiteRights:
         try:
             rows = await self.client.rest_rows(self.web, "web/siteusers", {"$filter": "IsSiteAdmin eq true"})
         except Refused as error:
-            if error.status != 400:
+            if error.status not in (400, 404, 405, 501):
                 raise
-            rows = await self.client.rest_rows(self.web, "web/siteusers")
+            rows = await self._all_users()
         # Asked of each row as well: a filter that was not applied would make everybody an administrator.
         self.admins = (await self._people([row for row in rows if row.get("IsSiteAdmin") is True])).principals
+
+    async def _all_users(self) -> list[Json]:
+        try:
+            return await self.client.rest_rows(self.web, "web/siteusers")
+        except Refused as error:
+            if error.status not in (404, 405, 501):
+                raise
+            return []  # without administrators nobody sees more
 
     async def assigned(self, web: str, path: str) -> Assigned | Unknown:
         """Who was given the right to view what is at a path below `web/_api/`: Unknown where that is not told
@@ -117,12 +125,14 @@ class SiteRights:
                         self._groups[number] = await self._members(number)
 
     async def _members(self, number: int) -> frozenset[Principal]:
-        try:
-            rows = await self.client.rest_rows(self.web, f"web/sitegroups/getbyid({number})/users", {"$top": _ROWS})
-        except Refused as error:
-            if error.status == 404:
-                return frozenset()  # the group is gone, its assignment is left over
-            raise
+        rows: list[Json] = []
+        for group in (f"sitegroups/getbyid({number})", f"sitegroups({number})"):  # two spellings of one thing
+            try:
+                rows = await self.client.rest_rows(self.web, f"web/{group}/users", {"$top": _ROWS})
+                break
+            except Refused as error:
+                if error.status not in (400, 404):  # where it is gone, its assignment is left over
+                    raise
         # Groups of a site do not contain each other; one that is said to is not followed.
         return (await self._people([row for row in rows if row.get("PrincipalType") != _SITE_GROUP])).principals
 

@@ -78,6 +78,12 @@ class Names:
         return Principal.of_source(_SYSTEM, self.tenant.casefold(), kind, native.casefold())
 
 
+def same(identity: str) -> str:
+    """An id as it is compared: GUIDs are written in either case and with or without braces, by the same service."""
+    bare = identity.strip().strip("{}")
+    return bare.casefold() if _GUID.fullmatch(bare.casefold()) else bare
+
+
 def group_number(principal: Principal) -> int | None:
     """Which of its site's groups a principal is; None where it is none."""
     parts = principal.name.split(":")

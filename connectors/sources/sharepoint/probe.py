@@ -53,8 +53,7 @@ async def _site(client: Client, address: str) -> list[Finding]:
         return [Finding(address, ok=False, problem=str(error), fix="give the address of a site with --site")]
     except Refused as error:
         problem = f"the app can't read this site ({error.status}{_code(error)})"
-        fix = "check the address; then " + _FULL
-        return [Finding(address, ok=False, problem=problem, fix=fix)]
+        return [Finding(address, ok=False, problem=problem, fix=f"check the address; then {_fix(error)}")]
     except Transient:
         raise
     except Stop as error:
@@ -92,26 +91,29 @@ def _something(address: str, found: Found) -> Finding:
 
 
 async def _tried(name: str, read: Callable[[], Awaitable[Any]], *, accepted: bool = False) -> Finding:
-    """`accepted`: that a condition is not understood there does not matter."""
+    """`accepted`: that it is not offered there does not matter; nobody sees more without it."""
     try:
         await read()
     except Refused as error:
         status = error.status
-        if status == 400 and accepted:
+        if accepted and status in (400, 404, 405, 501):
             return Finding(name, ok=True)
         problem = f"SharePoint refuses to tell this ({status}{_code(error)}), so nobody could be let in"
-        fix = _FULL
-        if status == 401:
-            fix = (
-                "SharePoint takes an app only with a certificate and with its own permission: grant Sites.Selected or "
-                f"Sites.FullControl.All of the API SharePoint (not only of Microsoft Graph) {_CONSENT}"
-            )
-        return Finding(name, ok=False, problem=problem, fix=fix)
+        return Finding(name, ok=False, problem=problem, fix=_fix(error))
     except Transient:
         raise
     except DoorError as error:
         return Finding(name, ok=False, problem=str(error), fix=_FULL)
     return Finding(name, ok=True)
+
+
+def _fix(error: Refused) -> str:
+    if error.status != 401:
+        return _FULL
+    return (
+        "SharePoint takes an app only with a certificate and with its own permission: grant Sites.Selected or "
+        f"Sites.FullControl.All of the API SharePoint (not only of Microsoft Graph) {_CONSENT}"
+    )
 
 
 def _reads(client: Client, web: str, path: str, params: dict[str, str]) -> Callable[[], Awaitable[Any]]:

@@ -19,7 +19,7 @@ from connectors.ports import Memory
 from connectors.records import Inherits, Node, Own
 from connectors.sources.sharepoint.client import Client, Json, Refused
 from connectors.sources.sharepoint.permissions import Assigned, SiteRights, read, written
-from connectors.sources.sharepoint.principals import SharingLink
+from connectors.sources.sharepoint.principals import SharingLink, same
 from connectors.sources.sharepoint.webs import Listing
 from policies.access import Unknown
 
@@ -74,7 +74,7 @@ def _read_row(row: Json) -> Row:
         raise Transient("SharePoint told of an item without its number")
     return Row(
         number=str(number),
-        unique_id=str(row.get("UniqueId") or "").strip("{}").casefold(),
+        unique_id=same(str(row.get("UniqueId") or "")),
         path=str(row.get("FileRef") or ""),
         folder=str(row.get("FileSystemObjectType") or "0") == "1",
         unique=unique if isinstance(unique, bool) else None,
@@ -111,31 +111,41 @@ class Scopes:
     async def sweep(self, closed: Collection[str] = (), rows: Sequence[Row] | None = None) -> Looked:
         """Read every object's flag, and the rights of those that have their own. `closed`: objects that are closed
         until they were read again. `rows`: the list's, where they were read already."""
-        owned, by_number = await self._remembered()
+        owned, by_number, known = await self._remembered()
         unique: dict[str, str] = {}  # key -> number
         unclear: dict[str, str] = {}
+        told: set[str] = set()
         pages = _as_pages(rows) if rows is not None else rows_of(self.client, self.listing)
         async for page in pages:
             for row in page:
-                key = f"{self.listing.key}/{row.unique_id}" if row.unique_id else by_number.get(row.number, "")
-                if row.unique is None and key:
+                key = f"{self.listing.key}/{row.unique_id}"
+                key = key if key in known else by_number.get(row.number, "")
+                if not key:
+                    continue  # delta is about to tell of it
+                told.add(key)
+                if row.unique is None:
                     unclear[key] = row.number
-                elif row.unique and key:
+                elif row.unique:
                     unique[key] = row.number
         unique |= await self._ask_each(unclear)
-        await self._inherit([key for key in owned if key not in unique])
+        # Of what the list did not tell, nobody knows whose rights count: what is new among it stays closed.
+        await self._inherit([key for key in owned if key in told and key not in unique])
         await self._read(unique)
-        await self._confirm([key for key in closed if key not in unique])
+        await self._confirm([key for key in closed if key in told and key not in unique])
         return self.looked
 
-    async def _remembered(self) -> tuple[set[str], dict[str, str]]:
-        owned, by_number = set(), {}
+    async def _remembered(self) -> tuple[set[str], dict[str, str], set[str]]:
+        """What has rules of its own, what is known by number, and all that is known."""
+        owned, by_number, known = set(), {}, set()
         async for node in self.memory.of_container(self.listing.key):
-            if isinstance(node.rules, Own) and node.key != self.listing.key:
+            if node.key == self.listing.key:
+                continue
+            known.add(node.key)
+            if isinstance(node.rules, Own):
                 owned.add(node.key)
             if node.facts.get("n"):
                 by_number[node.facts["n"]] = node.key
-        return owned, by_number
+        return owned, by_number, known
 
     async def _ask_each(self, unclear: Mapping[str, str]) -> dict[str, str]:
         """Which of these have rights of their own, asked one by one."""

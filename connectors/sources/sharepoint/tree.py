@@ -20,6 +20,7 @@ from connectors.ports import Memory
 from connectors.records import Inherits, Node, Own
 from connectors.sources.sharepoint.client import Client, Json, Page, Refused
 from connectors.sources.sharepoint.mapping import not_indexed
+from connectors.sources.sharepoint.principals import same
 from connectors.sources.sharepoint.webs import Listing
 from policies.access import Unknown
 
@@ -176,7 +177,7 @@ class _Reading:
                     raise
                 said = None
             unique = said.get("listItemUniqueId") if isinstance(said, dict) else None
-        return f"{self._listing.key}/{str(unique).strip('{}').casefold()}" if unique else None
+        return f"{self._listing.key}/{same(str(unique))}" if unique else None
 
     def _node(self, key: str, row: Json, known: Node | None) -> Node:
         above = row.get("parentReference")

@@ -15,6 +15,7 @@ from yarl import URL
 
 from connectors.errors import Stop, Transient
 from connectors.sources.sharepoint.client import Client, Json, Refused
+from connectors.sources.sharepoint.principals import same
 
 MOST_WEBS = 2_000  # below one configured address
 LIBRARY, PAGES, LIST = "library", "pages", "list"
@@ -57,7 +58,7 @@ class Listing:
     @property
     def key(self) -> str:
         """Its name as a container: keys of its documents begin with it."""
-        return f"{self.web.site}/{self.id}"
+        return f"{self.web.site}/{same(self.id)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,25 +180,30 @@ async def _web(client: Client, row: Json, origin: URL, parent: Web | None) -> We
     # The host that an admin configured, and the path that Graph tells: SharePoint is asked nowhere else.
     path = URL(str(row.get("webUrl") or origin)).path
     url = str(origin.join(URL.build(path=path or "/"))).rstrip("/")
-    fields = {"$select": "Id,Url,HasUniqueRoleAssignments,NoCrawl"}
-    try:
-        said = await client.rest(url, "web", fields)
-    except Refused as error:
-        if error.status != 400:
-            raise
-        said = await client.rest(url, "web")
+    said = await _about(client, url)
     ids = graph.split(",")
     site = ids[-2] if len(ids) > 1 else await _collection(client, url) or graph
     unique = said.get("HasUniqueRoleAssignments")
     return Web(
-        id=str(said.get("Id") or ids[-1]).casefold(),
-        site=site.casefold(),
+        id=same(str(said.get("Id") or ids[-1])),
+        site=same(site),
         graph=graph,
         url=url,
         no_crawl=said.get("NoCrawl") is True or (parent is not None and parent.no_crawl),
         unique=unique if isinstance(unique, bool) else None,
         parent=None if parent is None else parent.id,
     )
+
+
+async def _about(client: Client, url: str) -> Json:
+    """What a web says of itself; where that is not offered, whose rights count is asked of SharePoint in any case."""
+    for params in ({"$select": "Id,Url,HasUniqueRoleAssignments,NoCrawl"}, None):
+        try:
+            return await client.rest(url, "web", params)
+        except Refused as error:
+            if error.status not in _UNKNOWN:
+                raise
+    return {}
 
 
 async def _collection(client: Client, url: str) -> str:
@@ -238,14 +244,15 @@ async def _lists(client: Client, web: Web) -> list[Listing | Excluded]:
     for row in rows:
         if not row.get("Id"):
             raise Transient("SharePoint told of a list without an id")
-        made = _listing(web, row, drives)
+        made = _listing(web, row, drives.get(same(str(row["Id"]))) or drives.get(_path(row).casefold(), ""))
         if made is not None:
             found.append(made)
     return found
 
 
 async def _drives(client: Client, web: Web) -> dict[str, str]:
-    """The drive of each library, by the library's id: never by its title, which is translated."""
+    """The drive of each library, by the library's id, or by its path where that is not told: never by its title, which
+    is translated."""
     rows = await client.graph_rows(f"sites/{web.graph}/drives", {"$select": "id,name,driveType,webUrl,sharePointIds"})
     found: dict[str, str] = {}
     for row in rows:
@@ -253,26 +260,37 @@ async def _drives(client: Client, web: Web) -> dict[str, str]:
         ids = row.get("sharePointIds") or row.get("sharepointIds")
         list_id = ids.get("listId") if isinstance(ids, dict) else None
         if drive and not list_id:
-            list_id = (await client.graph(f"drives/{drive}/list", {"$select": "id"})).get("id")
-        if drive and list_id:
-            found[str(list_id).casefold()] = drive
+            list_id = await _list_of(client, drive)
+        path = URL(str(row.get("webUrl") or "")).path.rstrip("/").casefold()
+        if drive and (list_id or path):
+            found[same(str(list_id)) if list_id else path] = drive
     return found
 
 
-def _listing(web: Web, row: Json, drives: dict[str, str]) -> Listing | Excluded | None:
+async def _list_of(client: Client, drive: str) -> str | None:
+    try:
+        said = (await client.graph(f"drives/{drive}/list", {"$select": "id"})).get("id")
+    except Refused as error:
+        if error.status not in _UNKNOWN:
+            raise
+        return None
+    return said if isinstance(said, str) else None
+
+
+def _listing(web: Web, row: Json, drive: str) -> Listing | Excluded | None:
     """A list as it is indexed, or why it is not; None for what is no content of people."""
-    list_id, title = str(row["Id"]).casefold(), str(row.get("Title") or row["Id"])
+    list_id, title = str(row["Id"]), str(row.get("Title") or row["Id"])
     template = row.get("BaseTemplate")
     # The pages of a site are called a list of the system by some versions.
     marks = ("Hidden",) if template in _PAGES else ("Hidden", "IsCatalog", "IsSystemList", "IsApplicationList")
     if any(row.get(name) is True for name in marks):
-        return Excluded(f"{web.site}/{list_id}", title, "it is hidden or of the system")
-    kind = _kind(template, list_id in drives)
+        return Excluded(f"{web.site}/{same(list_id)}", title, "it is hidden or of the system")
+    kind = _kind(template, bool(drive))
     if kind is None:
         return None
     reason = _reason(web, row, kind)
     if reason:
-        return Excluded(f"{web.site}/{list_id}", title, reason)
+        return Excluded(f"{web.site}/{same(list_id)}", title, reason)
     unique = row.get("HasUniqueRoleAssignments")
     return Listing(
         web=web,
@@ -282,7 +300,7 @@ def _listing(web: Web, row: Json, drives: dict[str, str]) -> Listing | Excluded 
         path=_path(row),
         unique=unique if isinstance(unique, bool) else None,
         drafts=row.get("EnableMinorVersions") is True or row.get("EnableModeration") is True,
-        drive=drives.get(list_id, ""),
+        drive=drive,
     )
 
 

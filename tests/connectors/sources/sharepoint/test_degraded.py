@@ -1,0 +1,74 @@
+"""What a SharePoint that offers less than everything comes to: never wider, and nothing is lost that can be known."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.doubles.sharepoint.tenant import Gaps, OwnersOf
+from tests.doubles.sharepoint.wire import status
+from tests.sharepoint_house import Office
+
+OPTIONAL = (
+    r"GET /sites/hr/_api/web\?",  # what a web says of itself
+    r"GET /sites/hr/_api/site\b",
+    r"GET /v1.0/sites/[^/]+/sites",  # subsites
+    r"POST /v1.0/\$batch",
+    r"/listItem\b",  # columns
+    r"/versions\b",
+    r"/extractSensitivityLabels",
+    r"/columns\b",
+    r"/pages/",  # the page API
+    r"/permissions\b",  # Graph's view of sharing
+    r"/ownedObjects",
+    r"microsoft.graph.directoryRole",
+    r"/getMemberGroups",
+)
+
+
+@pytest.mark.parametrize("missing", OPTIONAL)
+async def test_what_is_not_offered_is_done_without(here: Office, missing: str) -> None:
+    tenant, house = here.house.tenant, here.house
+    team = tenant.group("team", here.ben, kind="unified")
+    tenant.owns(team, here.cleo)
+    folder = tenant.folder(here.site.web.lists[0], "board")
+    closed = tenant.file(here.site.web.lists[0], "minutes.md", "Minutes of the board", folder)
+    tenant.break_inheritance(folder, copy=False)
+    tenant.grant(folder, OwnersOf(team))
+    tenant.page(here.site.web, "Welcome", "<p>Welcome to HR</p>")
+    house.vendor.fault(missing, status(404))
+    report = await house.sync()
+
+    assert report.complete, report.problems
+    assert await house.over() == []
+    assert await house.under() == []
+    assert closed.name in await house.names(here.cleo)
+
+
+async def test_flags_that_a_list_does_not_tell_are_asked_one_by_one(here: Office) -> None:
+    tenant, house = here.house.tenant, here.house
+    tenant.gaps = Gaps(flags_of_collections=True)
+    closed = tenant.file(here.site.web.lists[0], "closed.md", "Words that are closed")
+    tenant.break_inheritance(closed, copy=False)
+    tenant.grant(closed, here.cleo)
+    await house.sync()
+
+    assert await house.over() == []
+    assert await house.under() == []
+
+
+async def test_what_a_list_does_not_tell_of_stays_closed(here: Office) -> None:
+    tenant, house = here.house.tenant, here.house
+    tenant.file(here.site.web.lists[0], "new.md", "Something new")
+    # The list's own rows lack everything: as if its ids were not those that delta tells.
+    house.vendor.fault(
+        r"/items\?",
+        lambda asked, reply: reply if asked.door != "sharepoint" else type(reply)(200, {"value": []}, reply.headers),
+    )
+    await house.sync()
+
+    assert (await house.seen(here.asha))[here.asha.oid] == frozenset()
+
+    house.vendor.mend()
+    await house.sync()
+
+    assert await house.under() == []
