@@ -25,6 +25,7 @@ from connectors.ledger.tables import letters
 from connectors.ledger.tickets import SqlTickets
 from connectors.ports import SourceConfig
 from connectors.slack import SlackWeb
+from connectors.slack_socket import SlackSocket
 from connectors.vault import Vault
 from tests.doubles.slack import APP_TOKEN, SECRET, TEAM, TOKEN, FakeSlack, Sender
 from tests.world import World
@@ -136,11 +137,10 @@ async def house(
         app = SimpleNamespace(
             settings=SimpleNamespace(
                 slack_signing_secret=Secret(SECRET),
-                slack_app_token=Secret(APP_TOKEN) if socket else None,
-                slack_api_url=url,
                 admin_group=None,
                 reviewer_group=None,
             ),
+            open_lines=(lambda: SlackSocket(url, APP_TOKEN)) if socket else None,
             open_chat=lambda: SlackWeb(url, TOKEN, HURRIED),
             clock=world._clock,
             doors=made_doors,
