@@ -67,6 +67,7 @@ class House:
     metrics: Metrics
     log: Log
     exchanges: SqlExchanges
+    heard: Any = None  # a door that a test put in, to be asked what it was told
     unlinked: set[str] = field(default_factory=set)
 
     async def seat(self) -> None:
