@@ -16,6 +16,7 @@ from bot.slack.intake import Intake
 from bot.slack.memory import Memory
 from bot.slack.opening import opened_commands
 from bot.slack.place import Accounts
+from bot.slack.progress import Streams
 from bot.slack.sockets import Sockets
 from connectors.errors import Transient
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def in_slack(app: App, metrics: Metrics, log: Any) -> AsyncIterator[Edge | None]:
+async def in_slack(app: App, metrics: Metrics, log: Any, streams: Streams | None = None) -> AsyncIterator[Edge | None]:
     """The edge, with a desk behind it; None where no way for requests is set. Leaving it, letters under way are
     finished within a bound. Raises Stop when the token is not good; a Slack that is away is waited for."""
     secret = app.settings.slack_signing_secret
@@ -42,7 +43,9 @@ async def in_slack(app: App, metrics: Metrics, log: Any) -> AsyncIterator[Edge |
             log.warning("slack is away; requests are refused until it is back")
         commands = await stack.enter_async_context(opened_commands(app, chat, log))
         memory = Memory(app.exchanges, app.clock)
-        answerer = Answerer(chat, Accounts(chat, app.clock), app.doors, metrics, log, memory, commands)
+        answerer = Answerer(
+            chat, Accounts(chat, app.clock), app.doors, metrics, log, memory, commands, streams or Streams()
+        )
         clerk = Clerk(answerer, app.keeping.sources)
         forget = app.exchanges.forget
         desk = await stack.enter_async_context(Desk(app.inbox, clerk, app.clock, log, also=forget))

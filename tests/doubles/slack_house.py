@@ -15,6 +15,7 @@ from sqlalchemy import func, select
 
 from bot.metrics import Metrics
 from bot.settings import Secret
+from bot.slack.progress import Streams
 from bot.slack.serving import in_slack
 from bot.web import front
 from connectors.http import Limits
@@ -112,6 +113,7 @@ async def house(
     slack: FakeSlack | None = None,
     ledger_url: str = "",
     socket: bool = False,
+    streams: Streams | None = None,
     **doors: Callable[[World, Any], Any],
 ) -> AsyncIterator[House]:
     """The travel rules for everyone, the pay rules for finance; Asha and Ben of finance, Marta of everyone, and Gus, a
@@ -156,7 +158,7 @@ async def house(
             looking=None,
             open_providers=None,
         )
-        edge = await stack.enter_async_context(in_slack(app, metrics, log))  # type: ignore[arg-type]
+        edge = await stack.enter_async_context(in_slack(app, metrics, log, streams))  # type: ignore[arg-type]
         server = await stack.enter_async_context(TestServer(front(edge)))
         sender = Sender(f"http://127.0.0.1:{server.port}", lambda: world.at)
         made = House(world, slack, sender, ledger, metrics, log, app.exchanges)
