@@ -63,7 +63,7 @@ weaviate-stop: $(BIN)/python
 ## manifest: write the Slack manifests, for HTTP and for Socket Mode, from scripts/manifest.py
 .PHONY: manifest
 manifest: $(READY)
-	$(BIN)/python -m scripts.manifest
+	$(BIN)/python -m scripts.manifest $(if $(HOST),--host $(HOST))
 
 ## setup: only create .venv and install what the rest needs
 .PHONY: setup

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bot.keeping import Json, Keeping, Opened, Tell
     from bot.looking import Looking
     from bot.metrics import Metrics
-    from connectors.chat import Chat, Exchanges, Inbox
+    from connectors.chat import Chat, Exchanges, Inbox, Lines
     from connectors.http import Limits as HttpLimits
     from connectors.http import Site
     from connectors.index.weaviate_door import Address
@@ -105,6 +105,7 @@ class App:
     inbox: Inbox  # what was asked in a chat and waits for its answer
     exchanges: Exchanges  # what was asked and answered there of late
     open_chat: Callable[[], AbstractAsyncContextManager[Chat]] | None  # Slack, where a token is set
+    open_lines: Callable[[], AbstractAsyncContextManager[Lines]] | None  # Socket Mode, where its token is set
     tickets: Tickets
     logins: Logins
     open_providers: Callable[[], AbstractAsyncContextManager[Providers]] | None  # where linking is set up
@@ -258,6 +259,7 @@ async def _open(
         inbox=SqlInbox(ledger.door, vault),
         exchanges=SqlExchanges(ledger.door, vault),
         open_chat=_chat(settings),
+        open_lines=_lines(settings),
         tickets=SqlTickets(ledger.door, vault),
         logins=SqlLogins(ledger.door, vault),
         open_providers=_providers(settings),
@@ -275,6 +277,19 @@ def _chat(settings: Settings) -> Callable[[], AbstractAsyncContextManager[Chat]]
         from connectors.slack import SlackWeb
 
         return SlackWeb(address, token.reveal())
+
+    return opened
+
+
+def _lines(settings: Settings) -> Callable[[], AbstractAsyncContextManager[Lines]] | None:
+    token, address = settings.slack_app_token, settings.slack_api_url
+    if token is None or address is None:
+        return None
+
+    def opened() -> AbstractAsyncContextManager[Lines]:
+        from connectors.slack_socket import SlackSocket
+
+        return SlackSocket(address, token.reveal())
 
     return opened
 

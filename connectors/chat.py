@@ -7,6 +7,7 @@ to the process meanwhile. Times are aware UTC. Every method may raise the `DoorE
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -176,6 +177,45 @@ class Chat(Protocol):
 
     async def people(self, most: int) -> Sequence[Account] | None:
         """Everybody with an account in the workspace; None when they are more than `most`."""
+        ...
+
+
+# ---------------------------------------------------------------- lines that Slack sends on
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """One thing that Slack sent, to be acknowledged by its id."""
+
+    id: str
+    kind: str  # events_api | slash_commands | interactive
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """Slack is about to end a line; what is under way can still be acknowledged."""
+
+    reason: str
+
+
+class Line(Protocol):
+    """One connection, after its hello."""
+
+    async def receive(self) -> Envelope | Leaving | None:
+        """What comes next; None for what is nothing to us. Raises Transient when the line is down."""
+        ...
+
+    async def acknowledge(self, envelope: str, content: Mapping[str, Any] | None) -> None:
+        """Tell that it was taken in."""
+        ...
+
+
+class Lines(Protocol):
+    """Where lines are opened."""
+
+    def line(self) -> AbstractAsyncContextManager[Line]:
+        """A connection that said hello."""
         ...
 
 

@@ -7,7 +7,7 @@ the passages must still be the published ones; personal data is masked as for ev
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bot.answering import trace
@@ -22,6 +22,7 @@ from bot.answering.trace import Attempt
 from policies.audience import Everyone
 from policies.facts import Kind
 from policies.masking import mask_all
+from policies.names import ChunkId
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,13 @@ class _Verdict:
     allowed: bool
 
 
-async def share(answer: Answered, question: Question, doors: Doors) -> Answered | None:
-    """The answer for everybody in the question's place; None when it may not be said there. `question` is the one that
-    was answered, asked now by its asker in that place. Raises only when the trace can't be written."""
+Texts = Mapping[ChunkId, frozenset[str]]
+
+
+async def share(answer: Answered, texts: Texts, question: Question, doors: Doors) -> Answered | None:
+    """The answer for everybody in the question's place; None when it may not be said there. `texts`: the digests of
+    what it cites, as it was; `question`: the one that was answered, asked now by its asker in that place. Raises only
+    when the trace can't be written."""
     query = understand(question)
     verdict, error = None, None
     record = trace.begin(question, query, (), doors) | {"surface": "share"}
@@ -41,7 +46,7 @@ async def share(answer: Answered, question: Question, doors: Doors) -> Answered 
     outcome: Outcome = Abstained(seen_by(question, None), trace_id)
     attempts: list[Attempt] = []
     try:
-        verdict = await _judged(answer, question, query, doors)
+        verdict = await _judged(answer, texts, question, query, doors)
         if verdict is not None:
             audience = seen_by(question, verdict.listening)
             if verdict.allowed:
@@ -54,7 +59,7 @@ async def share(answer: Answered, question: Question, doors: Doors) -> Answered 
     return outcome if isinstance(outcome, Answered) else None
 
 
-async def _judged(answer: Answered, question: Question, query: Query, doors: Doors) -> _Verdict | None:
+async def _judged(answer: Answered, texts: Texts, question: Question, query: Query, doors: Doors) -> _Verdict | None:
     asker = await doors.directory.subject(question.asker, question.at)
     if asker is None or asker.active is not True or asker.kind not in (Kind.MEMBER, Kind.GUEST):
         return None
@@ -64,7 +69,8 @@ async def _judged(answer: Answered, question: Question, query: Query, doors: Doo
     versions = {(each.chunk.document, each.chunk.version) for each in answer.citations}
     judged = await judge(versions, judging(widest, query, doors))
     published = await doors.facts.digests([each.chunk for each in answer.citations])
-    there = all(published.get(each.chunk) for each in answer.citations)
+    none: frozenset[str] = frozenset()
+    there = all(published.get(each.chunk, none) & texts.get(each.chunk, none) for each in answer.citations)
     return _Verdict(widest, judged, there and all(bool(each.decision) for each in judged))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from bot.answering.ask import ask
 from bot.answering.doors import Doors
-from bot.answering.outcome import BUSY, Outcome, name
+from bot.answering.outcome import BUSY, Answered, Outcome, name
 from bot.answering.question import Question
 from bot.metrics import Metrics
 from bot.slack import sentences
@@ -143,7 +143,9 @@ class Answerer:
             audience=outcome.audience.visible_to,
             seconds=round(seconds, 3),
         )
-        return outcome, exchange_of(asked, mark, us, place, outcome, earlier, now)
+        cited = [each.chunk for each in outcome.citations] if isinstance(outcome, Answered) else []
+        texts = await self.doors.facts.digests(cited) if cited else {}
+        return outcome, exchange_of(asked, mark, us, place, outcome, earlier, texts, now)
 
 
 def _question(body: Mapping[str, Any]) -> tuple[Asked, str]:

@@ -21,7 +21,7 @@ from bot.slack.answer import Answerer
 from bot.slack.blocks import Around, reply, sentence
 from bot.slack.incoming import Asked
 from bot.slack.letters import Content, letter_of, opened
-from bot.slack.memory import SHARED_WITHIN, answered_of, posted
+from bot.slack.memory import SHARED_WITHIN, answered_of, posted, texts_of
 from bot.slack.place import Present
 from bot.slack.pressing import About, HomeOpened, Pressed, Submitted
 from connectors.chat import Exchange, Letter, Message
@@ -149,7 +149,7 @@ class Clerk:
         earlier = tuple(body["earlier"])
         question = Question(Principal(asked.account), place, asked.text, answerer.doors.clock(), earlier=earlier)
         stored = answered_of(body["answer"], Audience(body["place"], "asker", ""), body["trace"])
-        shared = await share(stored, question, replace(answerer.doors, directory=present))
+        shared = await share(stored, texts_of(exchange), question, replace(answerer.doors, directory=present))
         answerer.log.info("share", place=place.kind.value, outcome=name(shared) if shared else "abstained")
         if shared is None:
             return None

@@ -60,9 +60,16 @@ def thread_of(asked: Asked, us: Workspace) -> str | None:
 
 
 def exchange_of(
-    asked: Asked, mark: str, us: Workspace, place: Place, outcome: Outcome, earlier: Sequence[str], now: datetime
+    asked: Asked,
+    mark: str,
+    us: Workspace,
+    place: Place,
+    outcome: Outcome,
+    earlier: Sequence[str],
+    texts: Mapping[ChunkId, frozenset[str]],
+    now: datetime,
 ) -> Exchange:
-    """A question and its outcome, not yet posted."""
+    """A question and its outcome, not yet posted. `texts`: the digests of the passages that it cites."""
     answer = answered_json(outcome) if isinstance(outcome, Answered) else None
     body = {
         "question": asked.text[:_LONGEST],
@@ -78,6 +85,7 @@ def exchange_of(
         "visible_to": outcome.audience.visible_to,
         "trace": outcome.trace,
         "answer": answer,
+        "texts": {str(chunk): sorted(digests) for chunk, digests in texts.items()},
         "posted": [],
     }
     return Exchange(mark, asked.account, "posting", body, now, thread_of(asked, us))
@@ -128,6 +136,11 @@ def answered_json(answer: Answered) -> dict[str, Any]:
             for each in answer.citations
         ],
     }
+
+
+def texts_of(exchange: Exchange) -> dict[ChunkId, frozenset[str]]:
+    """The digests of the passages that the answer cites, as they were when it was given."""
+    return {ChunkId.parse(chunk): frozenset(digests) for chunk, digests in exchange.body["texts"].items()}
 
 
 def answered_of(kept: Mapping[str, Any], audience: Audience, trace: str) -> Answered:

@@ -53,6 +53,7 @@ class Progress:
     _ts: str | None = None
     _ended: bool = False
     _busy: bool = False
+    _doubtful: bool = False  # whether a stream may have begun of which nothing is known
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _showing: list[asyncio.Task[None]] = field(default_factory=list)
     _speaking: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -83,8 +84,12 @@ class Progress:
         if (ts := self._ts) is None:
             return None
         if not self._ended:
-            with suppress(Ended):
+            try:
                 await self.chat.end_stream(self.asked.channel, ts, _tasks(len(_STEPS)), message)
+            except Ended as error:
+                if error.stopped and message.mark is not None:
+                    message = stopped(message.mark)
+            else:
                 self._ts = None
                 return ts
         try:
@@ -148,7 +153,7 @@ class Progress:
         except Skip as error:
             self.streams.possible = not _unknown(error)
         except DoorError:  # busy: it goes on without
-            return
+            self._doubtful = self._ts is None
 
     async def _session(self, *, busy: bool) -> None:
         if not self.streams.sessions:
@@ -172,6 +177,11 @@ class Progress:
             self._showing.clear()
         if self._busy:
             await self._session(busy=False)
+        if self._doubtful:
+            self._doubtful = False
+            with suppress(DoorError):
+                for left in await self.chat.unmarked(self.asked.channel, self.thread):
+                    await self.chat.take_back(self.asked.channel, left)
 
 
 def _unknown(error: Skip) -> bool:

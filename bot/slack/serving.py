@@ -16,6 +16,8 @@ from bot.slack.intake import Intake
 from bot.slack.memory import Memory
 from bot.slack.opening import opened_commands
 from bot.slack.place import Accounts
+from bot.slack.progress import Streams
+from bot.slack.sockets import Sockets
 from connectors.errors import Transient
 
 if TYPE_CHECKING:
@@ -23,11 +25,11 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def in_slack(app: App, metrics: Metrics, log: Any) -> AsyncIterator[Edge | None]:
+async def in_slack(app: App, metrics: Metrics, log: Any, streams: Streams | None = None) -> AsyncIterator[Edge | None]:
     """The edge, with a desk behind it; None where no way for requests is set. Leaving it, letters under way are
     finished within a bound. Raises Stop when the token is not good; a Slack that is away is waited for."""
-    secret, socket = app.settings.slack_signing_secret, app.settings.slack_app_token
-    if app.open_chat is None or (secret is None and socket is None):
+    secret = app.settings.slack_signing_secret
+    if app.open_chat is None or (secret is None and app.open_lines is None):
         log.warning("not in slack: set FOOTNOTE_SLACK_BOT_TOKEN, and FOOTNOTE_SLACK_SIGNING_SECRET or _APP_TOKEN")
         yield None
         return
@@ -41,7 +43,9 @@ async def in_slack(app: App, metrics: Metrics, log: Any) -> AsyncIterator[Edge |
             log.warning("slack is away; requests are refused until it is back")
         commands = await stack.enter_async_context(opened_commands(app, chat, log))
         memory = Memory(app.exchanges, app.clock)
-        answerer = Answerer(chat, Accounts(chat, app.clock), app.doors, metrics, log, memory, commands)
+        answerer = Answerer(
+            chat, Accounts(chat, app.clock), app.doors, metrics, log, memory, commands, streams or Streams()
+        )
         clerk = Clerk(answerer, app.keeping.sources)
         forget = app.exchanges.forget
         desk = await stack.enter_async_context(Desk(app.inbox, clerk, app.clock, log, also=forget))
@@ -49,4 +53,7 @@ async def in_slack(app: App, metrics: Metrics, log: Any) -> AsyncIterator[Edge |
         stack.push_async_callback(intake.close)
         edge = Edge(secret.reveal() if secret else None, intake, app.clock, metrics)
         edge.pages = Routes(commands.linking).routes() if commands.linking is not None else ()
+        if app.open_lines is not None:
+            lines = await stack.enter_async_context(app.open_lines())
+            await stack.enter_async_context(Sockets(lines, intake, metrics, log))
         yield edge

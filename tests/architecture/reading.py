@@ -88,6 +88,7 @@ ADAPTERS = (
     "connectors.vault",
     "connectors.trace_signer",
     "connectors.slack",
+    "connectors.slack_socket",
     "connectors.sync.parse",
 )
 

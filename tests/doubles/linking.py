@@ -23,6 +23,7 @@ from bot.slack.serving import in_slack
 from bot.web import front
 from bot.wiring import Providers
 from connectors.identity.oidc import OidcProvider, Registration
+from connectors.ledger.exchanges import SqlExchanges
 from connectors.ledger.inbox import SqlInbox
 from connectors.ledger.logins import SqlLogins
 from connectors.ledger.open import Ledger, open_ledger
@@ -34,7 +35,7 @@ from connectors.vault import Vault
 from policies.names import Principal
 from tests.doubles.slack import SECRET as SIGNING
 from tests.doubles.slack import TEAM, TOKEN, FakeSlack, Sender
-from tests.doubles.slack_house import HURRIED, KEY, Log
+from tests.doubles.slack_house import HURRIED, KEY, Kinds, Log
 from tests.openid import CLIENT, SECRET, OpenId
 from tests.world import World
 
@@ -278,6 +279,12 @@ async def linking_house(
             people=ledger.people,
             traces=SqlTraces(ledger.door, vault, signer, folder / "checkpoints.jsonl"),
             doors=world.doors,
+            directory=world.doors.directory,
+            exchanges=SqlExchanges(ledger.door, vault),
+            keeping=SimpleNamespace(sources=Kinds()),
+            indexing=None,
+            looking=None,
+            open_lines=None,
             inbox=SqlInbox(ledger.door, vault),
             tickets=SqlTickets(ledger.door, vault),
             logins=SqlLogins(ledger.door, vault),

@@ -167,6 +167,8 @@ class FakeSlack:
     url: str = ""
     on_call: Any = None  # told of each call before it is carried out; may be a coroutine function
     tiers: bool = False  # whether calls are counted, and more than a tier allows refused
+    lost: list[str] = field(default_factory=list)  # methods that are carried out next and whose answer never arrives
+    on_said: Any = None  # told of each message as it lands or changes, with those who see it
     passed: float = 0.0  # seconds that tests let pass
     sessions: list[tuple[str, str, str]] = field(default_factory=list)  # channel, thread, status
     views: list[tuple[str, Json]] = field(default_factory=list)  # forms that were opened, and before whom
@@ -282,7 +284,32 @@ class FakeSlack:
             answer = getattr(self, "_" + method.replace(".", "_"))(arguments)
         except Refused as refusal:
             return web.json_response(refusal.content, headers=headers)
+        self._landed(method, arguments)
+        if method in self.lost:
+            self.lost.remove(method)
+            assert request.transport is not None
+            request.transport.close()
         return web.json_response({"ok": True, **answer}, headers=headers)
+
+    def _landed(self, method: str, arguments: Json) -> None:
+        if self.on_said is None or not method.startswith("chat.") or method == "chat.delete":
+            return
+        said = [each for each in self.said if each.channel == arguments["channel"]]
+        ts = arguments.get("ts")
+        each = next((each for each in said if each.ts == ts), said[-1])
+        self.on_said(each.words, self.viewers(each))
+
+    def viewers(self, said: Said) -> set[str]:
+        """Who sees it: the one it is shown to, else all who are in the place, and in a public one every full member."""
+        if said.to is not None:
+            return {said.to}
+        viewers = {who for who in self.inside[said.channel] if who != OUR_USER}
+        if not any(self.channels[said.channel].get(flag) for flag in ("is_im", "is_mpim", "is_private")):
+            for who, flags in self.users.items():
+                outside = flags["is_bot"] or flags["deleted"] or flags["is_stranger"] or flags["team_id"] != TEAM
+                if not outside and not flags["is_restricted"] and not flags["is_ultra_restricted"]:
+                    viewers.add(who)
+        return viewers
 
     def _too_often(self, method: str, arguments: Json) -> int | None:
         """The seconds to wait, where a tier is used up."""
@@ -311,6 +338,12 @@ class FakeSlack:
             return web.json_response({"ok": False, "error": "invalid_blocks"}, status=400)
         assert message["response_type"] == "ephemeral", "answers to commands are for the person who gave it"
         self.answers[known[0]].append(message)
+        if self.on_said is not None:
+            self.on_said(shown(message), {known[0]})
+        if "respond" in self.lost:
+            self.lost.remove("respond")
+            assert request.transport is not None
+            request.transport.close()
         return web.json_response({"ok": True})
 
     # ------------------------------------------------------------ methods

@@ -15,6 +15,7 @@ from sqlalchemy import func, select
 
 from bot.metrics import Metrics
 from bot.settings import Secret
+from bot.slack.progress import Streams
 from bot.slack.serving import in_slack
 from bot.web import front
 from connectors.http import Limits
@@ -25,6 +26,7 @@ from connectors.ledger.tables import letters
 from connectors.ledger.tickets import SqlTickets
 from connectors.ports import SourceConfig
 from connectors.slack import SlackWeb
+from connectors.slack_socket import SlackSocket
 from connectors.vault import Vault
 from tests.doubles.slack import APP_TOKEN, SECRET, TEAM, TOKEN, FakeSlack, Sender
 from tests.world import World
@@ -66,6 +68,7 @@ class House:
     metrics: Metrics
     log: Log
     exchanges: SqlExchanges
+    heard: Any = None  # a door that a test put in, to be asked what it was told
     unlinked: set[str] = field(default_factory=set)
 
     async def seat(self) -> None:
@@ -110,6 +113,7 @@ async def house(
     slack: FakeSlack | None = None,
     ledger_url: str = "",
     socket: bool = False,
+    streams: Streams | None = None,
     **doors: Callable[[World, Any], Any],
 ) -> AsyncIterator[House]:
     """The travel rules for everyone, the pay rules for finance; Asha and Ben of finance, Marta of everyone, and Gus, a
@@ -136,11 +140,10 @@ async def house(
         app = SimpleNamespace(
             settings=SimpleNamespace(
                 slack_signing_secret=Secret(SECRET),
-                slack_app_token=Secret(APP_TOKEN) if socket else None,
-                slack_api_url=url,
                 admin_group=None,
                 reviewer_group=None,
             ),
+            open_lines=(lambda: SlackSocket(url, APP_TOKEN)) if socket else None,
             open_chat=lambda: SlackWeb(url, TOKEN, HURRIED),
             clock=world._clock,
             doors=made_doors,
@@ -155,7 +158,7 @@ async def house(
             looking=None,
             open_providers=None,
         )
-        edge = await stack.enter_async_context(in_slack(app, metrics, log))  # type: ignore[arg-type]
+        edge = await stack.enter_async_context(in_slack(app, metrics, log, streams))  # type: ignore[arg-type]
         server = await stack.enter_async_context(TestServer(front(edge)))
         sender = Sender(f"http://127.0.0.1:{server.port}", lambda: world.at)
         made = House(world, slack, sender, ledger, metrics, log, app.exchanges)

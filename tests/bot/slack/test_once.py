@@ -1,0 +1,115 @@
+"""Each thing asked is answered once, also when it ended between posting and knowing that it was posted. An answer of
+Slack's that never arrives leaves the same doubt as a kill there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.slack import sentences
+from bot.slack.progress import Streams
+from tests.doubles.slack import Said
+from tests.doubles.slack_house import House, house
+
+TRAVEL = "Which airfare needs approval?"
+PAY = "What is the bonus of directors?"
+ASHA, BEN, MARTA = "U0ASHA", "U0BEN", "U0MARTA"
+
+
+@pytest.fixture(params=["plain", "streamed"])
+async def at(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[House]:
+    streams = Streams(patience=0.0) if request.param == "streamed" else None
+    async with house(tmp_path, streams=streams) as opened:
+        yield opened
+        assert opened.slack.refused == []
+
+
+async def settled(at: House) -> None:
+    """Wait until every letter is closed, letting the pauses between attempts pass."""
+    for _ in range(400):
+        if not await at.open_letters():
+            return
+        at.world.at += timedelta(seconds=0.3)
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"letters wait still: {at.log}")
+
+
+def with_answer(at: House, channel: str, words: str) -> list[Said]:
+    return [each for each in at.slack.in_channel(channel) if words in each.words]
+
+
+async def test_in_a_direct_message_it_is_found_and_not_said_again(at: House) -> None:
+    at.slack.lost = ["chat.postMessage", "chat.stopStream"]
+    await at.send.event(at.slack.message(ASHA, PAY))
+    await settled(at)
+
+    assert len(with_answer(at, at.slack.direct(ASHA), "seven months")) == 1
+    assert len(at.slack.in_channel(at.slack.direct(ASHA))) == 1
+
+
+async def test_in_a_channel_it_is_not_said_again_and_the_asker_has_it_for_certain(at: House) -> None:
+    at.slack.channel("C1", ASHA, MARTA)
+    at.slack.lost = ["chat.postMessage"]
+    await at.send.event(at.slack.mention(ASHA, "C1", TRAVEL))
+    await settled(at)
+
+    assert [each.to for each in with_answer(at, "C1", "Airfare")] == [None]
+    assert len(with_answer(at, at.slack.direct(ASHA), "Airfare")) == 1
+
+
+async def test_what_slack_refused_for_certain_is_said_in_the_channel_later(at: House) -> None:
+    at.slack.channel("C1", ASHA, MARTA)
+    at.slack.next("chat.postMessage", *[429] * 3, retry_after=1)
+    await at.send.event(at.slack.mention(ASHA, "C1", TRAVEL))
+    await settled(at)
+
+    assert len(with_answer(at, "C1", "Airfare")) == 1
+    assert with_answer(at, at.slack.direct(ASHA), "Airfare") == []
+
+
+async def test_an_answer_for_the_asker_alone_is_found_and_not_said_again(at: House) -> None:
+    at.slack.channel("C1", ASHA, MARTA)
+    at.slack.lost = ["chat.postMessage"]
+    await at.send.event(at.slack.mention(ASHA, "C1", PAY))
+    await settled(at)
+
+    assert len(with_answer(at, at.slack.direct(ASHA), "seven months")) == 1
+    assert at.slack.seen_by(MARTA) == []
+
+
+async def test_a_command_whose_answer_may_have_come_is_answered_directly(at: House) -> None:
+    at.slack.lost = ["respond"]
+    await at.send.form(at.slack.command(ASHA, TRAVEL))
+    await settled(at)
+
+    assert len(at.slack.answers[ASHA]) == 1
+    assert len(with_answer(at, at.slack.direct(ASHA), "Airfare")) == 1
+
+
+async def test_what_may_have_been_shared_is_not_shared_again(at: House) -> None:
+    at.slack.channel("G1", ASHA, BEN, MARTA, is_private=True)
+    await at.send.event(at.slack.mention(ASHA, "G1", PAY))
+    await settled(at)
+    [answer] = with_answer(at, at.slack.direct(ASHA), "seven months")
+    at.slack.inside["G1"].remove(MARTA)
+    at.slack.lost = ["chat.postMessage"]
+    await at.send.form(at.slack.press(ASHA, answer, "share"))
+    await settled(at)
+
+    assert len(with_answer(at, "G1", "seven months")) == 1
+    assert at.slack.answers[ASHA][-1]["text"] == sentences.SHARED_PERHAPS
+
+
+async def test_progress_that_a_kill_left_standing_is_taken_away(at: House) -> None:
+    delivery = at.slack.message(ASHA, TRAVEL)
+    at.slack.lost = ["chat.startStream"]
+    await at.send.event(delivery)
+    await settled(at)
+
+    left = [each for each in at.slack.in_channel(at.slack.direct(ASHA)) if each.mark is None]
+    assert len(with_answer(at, at.slack.direct(ASHA), "Airfare")) == 1
+    assert left == [] or at.slack.to("chat.startStream") == []
