@@ -14,7 +14,7 @@ from sqlalchemy import Row, Select, bindparam, delete, func, insert, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from connectors.ledger.catalog import close
-from connectors.ledger.dialect import each, listed
+from connectors.ledger.dialect import each, each_number, listed
 from connectors.ledger.door import Door, one_transaction_each
 from connectors.ledger.tables import (
     document_ancestors,
@@ -190,21 +190,21 @@ class SqlMemory:
 
     async def placed(self, container: str | None = None) -> AsyncIterator[Placed]:
         """The documents of the source that are not gone, all or those with this ancestor, in no order."""
-        query = select(*_HELD).where(documents.c.source == self._source, _ALIVE)
+        ours = select(documents.c.id).where(documents.c.source == self._source, _ALIVE)
         if container is not None:
-            inside = (document_ancestors.c.document == documents.c.id) & (document_ancestors.c.ancestor == container)
-            query = query.where(select(document_ancestors.c.depth).where(inside).exists())
-        last = 0
-        while True:
-            page = query.where(documents.c.id > last).order_by(documents.c.id).limit(PAGE)
+            # From the ancestor to its documents: a database that goes from each document to its ancestors never ends.
+            inside = select(document_ancestors.c.document).where(document_ancestors.c.ancestor == container)
+            ours = ours.where(documents.c.id.in_(inside))
+        async with self._door.read() as connection:
+            numbers = sorted((await connection.execute(ours)).scalars().all())
+        query = select(*_HELD).where(documents.c.id.in_(each_number("numbers")), _ALIVE)
+        for start in range(0, len(numbers), PAGE):
+            some = json.dumps(numbers[start : start + PAGE])
             async with self._door.snapshot() as connection:
-                rows = (await connection.execute(page)).all()
+                rows = (await connection.execute(query, {"numbers": some})).all()
                 found = await _placed(connection, rows)
             for held in found:
                 yield held
-            if len(rows) < PAGE:
-                return
-            last = rows[-1].id
 
     async def places(self, keys: Sequence[str]) -> Mapping[str, Placed]:
         """Those of these documents that the ledger holds, and are not gone."""
