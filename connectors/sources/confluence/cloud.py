@@ -145,11 +145,15 @@ class Cloud:
     async def one(self, content: str, kind: str) -> Item | None:
         """One content of any status; None where it is gone, or not for us."""
         kinds = [kind] if kind in _MANY else ["page", "blogpost", *sorted(FOLDERS)]
-        for each in kinds:
+        ways = [(each, _MANY[each]) for each in kinds]
+        if kind == "comment":
+            ways = [(kind, "footer-comments"), (kind, "inline-comments")]
+        for each, many in ways:
             try:
-                item = _item(await self.client.get(f"api/v2/{_MANY[each]}/{content}"), each)
+                told = await self.client.get(f"api/v2/{many}/{content}")
             except Lost:
                 continue
+            item = _item(told, each, inline=many.startswith("inline"))
             return item if item.id else None
         return None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -44,6 +44,8 @@ _TRIED = "whole:tried"
 _TRIES = 4  # that a whole reading which does not get through to its end is given within its time
 _DEEPEST = 500
 _SPACE = "space"
+_TOO_MANY = "more than were kept"  # how the ledger says that events were lost
+_BACK = ("restored", "moved", "archived")  # how events say that something came from where we do not look
 
 
 def feeds_of(lease: timedelta, every: Mapping[str, timedelta] | None = None) -> tuple[Feed, ...]:
@@ -72,8 +74,9 @@ class _Run:
     now: datetime
     whole: bool  # every document is to be told, not only what is new
     sweep: Sweep
-    due: Collection[str]
+    due: set[str]
     complete: bool = True
+    heard: bool = True  # what events told of was looked at
     newest: str = ""
     documents: int = 0
     problems: list[str] = field(default_factory=list)
@@ -117,27 +120,30 @@ class ConfluenceSource:
         sweep = Sweep(self._wiki, self._memory, now, now.astimezone(UTC).isoformat())
         hints = await self._memory.hints()
         run = _Run(now, cursor is None, sweep, await self._due(now, cursor is None))
+        if any(not hint.key for hint in hints):  # something of the source, nobody says what
+            run.due |= {MODIFIED, SPACES}
         blocked = await self._wiki.blocked()
         spaces = [space for space in await self._spaces() if space.key not in blocked]
         async for change in self._lost(run, spaces, blocked):
             yield change
         to_sweep, to_settle = await self._plan(run, spaces, hints)
         for space in spaces:
-            if space.node_key in to_sweep or SPACES in run.due or space.node_key in to_settle:
-                async for change in self._space(run, space, space.node_key in to_sweep):
+            key = space.node_key
+            if key in to_sweep or SPACES in run.due or key in to_settle:
+                async for change in self._space(run, space, key in to_sweep, key in to_settle):
                     yield change
         self._judge(run, spaces, to_sweep)
         problems = tuple(dict.fromkeys((*run.problems, *self._notices.said)))
         yield Checkpoint(json.dumps({"walk": sweep.walk}), run.complete, whole=False, problems=problems)
         await settled(self._memory, run.settled)
-        if hints:
+        if hints and run.heard:
             await self._memory.forget_hints(hints[-1].number)
         if run.complete:
             await self._ran(run)
 
     # ------------------------------------------------------------ what is to be done
 
-    async def _due(self, now: datetime, first: bool) -> Collection[str]:
+    async def _due(self, now: datetime, first: bool) -> set[str]:
         if first:
             return {feed.name for feed in self._feeds}
         due = {feed.name for feed in await feeds.due(self._memory, self._feeds, now, hurried=self._hurried)}
@@ -195,14 +201,13 @@ class ConfluenceSource:
         to_sweep |= {key for key in everything & closed.keys() if closed[key].reason.startswith(REFUSED)}
         if run.whole or WHOLE in run.due:
             return everything, ()
-        to_settle = set(await unsettled(self._memory)) & everything
-        run_hints = await self._hinted(run, hints, everything)
-        to_sweep |= run_hints
+        to_sweep |= await self._hinted(run, hints, everything)
+        changed: set[str] = set()
         if RESTRICTED in run.due:
-            to_settle |= await self._restricted(run, everything - to_sweep)
+            changed |= await self._restricted(run, everything - to_sweep)
         if MODIFIED in run.due:
-            to_settle |= await self._modified(run, spaces)
-        return to_sweep, to_settle
+            changed |= await self._modified(run, spaces)
+        return to_sweep, changed | (set(await unsettled(self._memory)) & everything)
 
     def _judge(self, run: _Run, spaces: Sequence[Space], swept: Collection[str]) -> None:
         """No document at all is no success."""
@@ -213,13 +218,16 @@ class ConfluenceSource:
 
     # ------------------------------------------------------------ one space
 
-    async def _space(self, run: _Run, space: Space, whole: bool) -> AsyncIterator[Change]:
+    async def _space(self, run: _Run, space: Space, whole: bool, changed: bool) -> AsyncIterator[Change]:
         """Read a space, whole or only who may view it, and settle it; what fails here is told of and hurts no other."""
         key = space.node_key
-        await mark(self._memory, key)
         try:
             before = (await self._memory.get([key])).get(key)
             access, access_at = await self._access(run, space, before)
+            if not whole and not changed and before is not None and before.rules == Own(access):
+                await self._memory.put([_space_node(space, access, access_at, before, None, before.walk)])
+                return
+            await mark(self._memory, key)
             swept = await self._swept(run, space) if whole else None
             if whole and swept is None and before is None:
                 return
@@ -348,32 +356,46 @@ class ConfluenceSource:
                 return False
             if node.kind not in LEAVES and item.parent != node.parent:
                 return False
-            return await self._read_again(run, item, node.container)
+            return await self._read_again(run, replace(item, parent=item.parent or node.parent), node.container)
         except (Transient, Skip) as error:
             run.fault(f"{node.key} could not be read again: {error}")
+            run.heard = False
             return True
 
     async def _hinted(self, run: _Run, hints: Sequence[Hint], spaces: Collection[str]) -> set[str]:
-        """What events told of: single contents are read again, and where one moved or is gone, its space is."""
-        if any(not hint.key for hint in hints):
+        """What events told of: single contents are read again, and where one moved or is gone, its space is read whole;
+        everything is where events were lost."""
+        if any(not hint.key and hint.what == _TOO_MANY for hint in hints):
             return set(spaces)
         to_sweep: set[str] = set()
-        known = await self._memory.get(sorted({hint.key for hint in hints}))
-        for key in dict.fromkeys(hint.key for hint in hints):
+        known = await self._memory.get(sorted({hint.key for hint in hints if hint.key}))
+        told = {hint.key: hint for hint in hints if hint.key}
+        for key, hint in told.items():
             node = known.get(key)
             if key in spaces:
                 to_sweep.add(key)
             elif node is None:
-                to_sweep |= await self._unknown(run, key, spaces)
+                to_sweep |= await self._unheard_of(run, hint, spaces)
+            elif node.container in to_sweep:
+                continue
             elif not await self._hint(run, node):
                 to_sweep.add(node.container)
-            else:
-                await mark(self._memory, node.container)
         return to_sweep
 
-    async def _unknown(self, run: _Run, key: str, spaces: Collection[str]) -> set[str]:
-        """Something that nobody had heard of: where it is new, the modified walk finds it; else a space is read."""
-        return set() if MODIFIED in run.due else set(spaces)
+    async def _unheard_of(self, run: _Run, hint: Hint, spaces: Collection[str]) -> set[str]:
+        """Something new, or back from elsewhere. A file or a comment is found where changes are; so is a new page."""
+        run.due |= {MODIFIED}
+        if not any(word in hint.what for word in _BACK):
+            return set()
+        try:
+            item = await self._wiki.one(hint.key, "")
+        except (Transient, Skip):
+            item = None
+            run.heard = False
+        if item is None:
+            return set()
+        held = await self._memory.get(sorted(spaces))
+        return {key for key, node in held.items() if item.space in (node.facts.get("id"), node.facts.get("key"))}
 
     # ------------------------------------------------------------ documents
 

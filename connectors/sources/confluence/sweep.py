@@ -19,6 +19,10 @@ from connectors.sources.confluence.mapping import LEAVES, PAGES, Item, Rules, Sp
 from connectors.sources.confluence.wiki import Wiki
 from policies.access import Unknown
 
+DIRECT = 200
+"""Pages of a run whose restrictions are read from themselves alone: search lags, and where a wiki is small it costs
+little to be sure at once."""
+
 _AT_ONCE = 4
 _PATIENCE = 5  # restrictions in a row that can't be read now, before the sweep gives up
 _DEEPEST = 500  # containers above a page
@@ -43,6 +47,7 @@ class Sweep:
     memory: Memory
     now: datetime
     walk: str
+    direct: int = DIRECT  # restrictions that are asked for one by one though search gives them
 
     async def space(self, space: Space) -> Swept:
         """Remember a space as it is. Raises Lost where it is refused, Transient where it can't be read whole now;
@@ -50,7 +55,9 @@ class Sweep:
         known = {node.key: node async for node in self.memory.of_container(space.node_key)}
         reading = _Reading(self.wiki, known)
         await reading.contents(space)
-        await reading.asides(space)
+        direct = len(reading.items) <= self.direct
+        self.direct -= len(reading.items) if direct else 0
+        await reading.asides(space, direct)
         await reading.above(space)
         await reading.each_restriction()
         leaves = await self.wiki.leaves(space, [item for item in reading.items.values() if item.kind in PAGES])
@@ -136,17 +143,23 @@ class _Reading:
                 if seen.labels is not None:
                     self.labels[item.id] = seen.labels
 
-    async def asides(self, space: Space) -> None:
-        """Restrictions and labels many at a time; restrictions that this does not give are asked for one by one."""
+    async def asides(self, space: Space, direct: bool) -> None:
+        """Restrictions and labels many at a time; restrictions that this does not give are asked for one by one, and
+        so are all of them where `direct`."""
         try:
             async for some in self.wiki.asides(space):
                 for each in some:
-                    if each.rules is not None:
+                    if each.rules is not None and not direct and not self._opens(each.key, each.rules):
                         self.rules.setdefault(each.key, each.rules)
                     if each.labels is not None:
                         self.labels[each.key] = each.labels
         except (Lost, Transient) as error:
             self.problems.append(f"space {space.key}: search gives no restrictions ({error}); they are read one by one")
+
+    def _opens(self, key: str, rules: Rules) -> bool:
+        """Whether search says otherwise of a restriction that is known: it may lag, so the page itself is asked."""
+        before = self.known.get(key)
+        return before is not None and isinstance(before.rules, Own) and before.rules != rules
 
     def labelled(self, item: Item) -> str:
         """What the labels of a page add to its mark; what was known, where they were not told."""

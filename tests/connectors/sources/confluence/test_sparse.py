@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.confluence_house import House, stocked
 from tests.doubles.confluence.faults import status
+from tests.doubles.vendor import changed
 
 LACKING = {
     "cloud": (
@@ -58,3 +60,21 @@ async def test_what_is_not_there_at_all_takes_nothing_else_with_it(pattern: str,
         assert report.deleted == 0
         assert await house.alive() == held
         assert seen == house.all_expected("ann", "bob", "gus")
+
+
+async def test_search_that_lags_behind_opens_nothing_that_was_closed(tmp_path: Path) -> None:
+    def as_before(right: dict[str, Any]) -> None:
+        for row in right.get("results", ()):
+            for held in row.get("restrictions", {}).get("read", {}).get("restrictions", {}).values():
+                held |= {"results": [], "size": 0}
+
+    house = House(tmp_path, stocked())
+    house.server.fault(r"/rest/api/content/search", changed(as_before))
+    async with house.open():
+        await house.sync()
+        [top] = [each for each in house.wiki.content.values() if each.title == "Top"]
+        house.wiki.restrict(top.id, users=["robot", "ann"])
+        await house.sync()
+
+        assert top.id not in await house.visible("bob")
+        assert await house.wrong() == {}

@@ -1,0 +1,157 @@
+"""What is asked of the wiki at the moment: its verdict on single pages, who somebody is, and whether all is set up."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from connectors.errors import DoorError
+from policies.facts import Kind
+from policies.names import DocumentId
+from tests.confluence_house import NAME, stocked
+from tests.connectors.sources.confluence.living import living, named
+from tests.doubles.confluence.faults import page, status
+from tests.doubles.confluence.hooks import delivery, signature
+
+# ---------------------------------------------------------------- its own verdict
+
+
+async def test_the_wikis_own_verdict_is_of_this_moment(tmp_path: Path) -> None:
+    async with living(tmp_path, settings={"live_check": "all"}) as house:
+        await house.sync()
+        leaf, top = (DocumentId(NAME, named(house, title)) for title in ("Leaf", "Top"))
+        house.wiki.restrict(leaf.key, users=["ann", "robot"])
+        async with house.far() as far:
+            assert far.live is not None
+            assert {leaf: False, top: True} == dict(await far.live.readable("bob", [leaf, top], house.now()))
+            assert {leaf: True, top: True} == dict(await far.live.readable("ann", [leaf, top], house.now()))
+
+
+async def test_what_could_not_be_asked_is_no_yes(tmp_path: Path) -> None:
+    async with living(tmp_path, settings={"live_check": "all"}) as house:
+        await house.sync()
+        leaf = DocumentId(NAME, named(house, "Leaf"))
+        house.server.fault("permission/check", status(500))
+        async with house.far() as far:
+            assert far.live is not None
+            try:
+                said = await far.live.readable("bob", [leaf], house.now())
+            except DoorError:
+                said = {}
+            assert said.get(leaf, False) is False
+
+
+# ---------------------------------------------------------------- who somebody is
+
+
+@pytest.mark.parametrize("edition", ["cloud", "datacenter"])
+async def test_who_the_wiki_does_not_know_is_nobody(tmp_path: Path, edition: str) -> None:
+    async with living(tmp_path, stocked(edition)) as house, house.far() as far:
+        try:
+            found = await far.rights.membership("nobody-at-all", Kind.MEMBER, house.now())
+        except DoorError:
+            return
+        assert not found.active or not found.principals
+
+
+@pytest.mark.parametrize("account", ["ina", "bot"])
+async def test_closed_accounts_and_apps_are_nobody(tmp_path: Path, account: str) -> None:
+    async with living(tmp_path) as house, house.far() as far:
+        try:
+            found = await far.rights.membership(account, Kind.MEMBER, house.now())
+        except DoorError:
+            return
+        assert not found.active or not found.principals
+
+
+@pytest.mark.parametrize("edition", ["cloud", "datacenter"])
+@pytest.mark.parametrize("fault", [status(500), status(403), page()], ids=["500", "403", "a page"])
+async def test_groups_that_can_not_be_read_are_no_groups(tmp_path: Path, edition: str, fault: object) -> None:
+    """Half of somebody's groups would be a wrong answer; none at all is a safe one."""
+    async with living(tmp_path, stocked(edition)) as house:
+        house.server.fault("memberof", fault)  # type: ignore[arg-type]
+        async with house.far() as far:
+            with pytest.raises(DoorError):
+                await far.rights.membership("ann", Kind.MEMBER, house.now())
+
+
+# ---------------------------------------------------------------- set-up
+
+
+async def test_everything_that_is_needed_is_there(tmp_path: Path) -> None:
+    async with living(tmp_path) as house, house.far() as far:
+        findings = await far.probe(house.now())
+
+        assert findings
+        assert all(each.ok for each in findings if each.essential), findings
+
+
+async def test_a_wrong_token_is_found_before_anything_is_synced(tmp_path: Path) -> None:
+    async with living(tmp_path) as house:
+        house.server.tokens.clear()
+        async with house.far() as far:
+            findings = await far.probe(house.now())
+
+        [first, *_] = [each for each in findings if each.essential and not each.ok]
+        assert first.problem
+        assert first.fix
+
+
+async def test_rights_that_the_account_lacks_are_named(tmp_path: Path) -> None:
+    wiki = stocked("datacenter")
+    wiki.people["robot"].admin = False
+    wiki.groups["confluence-administrators"].members.discard("robot")
+    async with living(tmp_path, wiki) as house, house.far() as far:
+        findings = await far.probe(house.now())
+
+        lacking = [each for each in findings if not each.ok]
+        assert lacking
+        assert all(each.problem and each.fix for each in lacking)
+
+
+async def test_the_bound_of_a_stale_grant_is_at_most_the_lease(tmp_path: Path) -> None:
+    async with living(tmp_path) as house, house.far() as far:
+        assert timedelta(0) < far.stale_grant_bound <= timedelta(hours=24)
+        assert {each.of_permissions for each in far.feeds} >= {True}
+
+
+async def test_rights_that_were_not_read_again_run_out_with_their_lease(tmp_path: Path) -> None:
+    async with living(tmp_path) as house:
+        await house.sync()
+        assert await house.visible("bob")
+        house.wiki.at += timedelta(hours=25)
+
+        assert set() == await house.visible("bob")
+
+
+# ---------------------------------------------------------------- webhooks
+
+
+async def test_an_event_closes_what_it_is_about_until_it_was_read_again(tmp_path: Path) -> None:
+    async with living(tmp_path, stocked("datacenter")) as house:
+        await house.sync()
+        house.told = len(house.wiki.log)
+        house.wiki.move(named(house, "Middle"), None, "PUB")
+        await house.tell()
+
+        assert named(house, "Leaf") not in await house.visible("bob")
+        await house.sync()
+        assert await house.wrong() == {}
+
+
+async def test_an_event_that_is_not_signed_by_the_wiki_is_none(tmp_path: Path) -> None:
+    async with living(tmp_path, stocked("datacenter")) as house:
+        house.wiki.trash(named(house, "Leaf"))
+        headers, body = delivery(house.wiki.log[-1])
+        async with house.far() as far:
+            assert far.hook is not None
+            hook = far.hook
+            low = {name.casefold(): value for name, value in headers.items()}
+            assert hook.events(low, {}, body) is not None
+            assert hook.events({}, {}, body) is None
+            assert hook.events({**low, "x-hub-signature": "sha256=" + "0" * 64}, {}, body) is None
+            assert hook.events(low, {}, body + b" ") is None
+            wrong = signature(body, "another secret")
+            assert hook.events({**low, "x-hub-signature": f"sha256={wrong}"}, {}, body) is None
