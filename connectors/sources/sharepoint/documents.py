@@ -103,8 +103,25 @@ class Documents:
         return self._document(
             node,
             place,
-            Told(version, title, facts.get("url", ""), media_type, columns, partial(self.client.content, path)),
+            Told(version, title, facts.get("url", ""), media_type, columns, partial(self._body, item, version, path)),
         )
+
+    async def _body(self, item: str, version: str, path: str) -> bytes:
+        """The bytes of a version. Where the newest was fetched it is asked afterwards whether that was still this one:
+        somebody may have saved a draft meanwhile."""
+        body = await self.client.content(path)
+        if not path.endswith(f"{item}/content"):
+            return body
+        try:
+            now = (await self.client.graph(item, {"$select": "id,publication"})).get("publication")
+        except Refused as error:
+            raise Transient("it changed while it was being read; the next sync takes it") from error
+        if isinstance(now, dict) and now.get("level") not in (None, "published"):
+            try:
+                return await self.client.content(f"{item}/versions/{version}/content")
+            except Refused as error:
+                raise Transient("it changed while it was being read; the next sync takes it") from error
+        return body
 
     async def _fields(self, path: str) -> Json:
         """The columns of an item; none where Graph does not offer them."""
@@ -158,15 +175,13 @@ class Documents:
 
     async def _page(self, node: Node, place: Place) -> SourceDocument | Skipped:
         facts = node.facts
-        version = facts.get("published", "")
-        if not version:
-            raise NotPublished
+        version = await self._version_of(node)
         page = f"sites/{self.listing.web.graph}/pages/{node.key.rpartition('/')[2]}/microsoft.graph.sitePage"
         modern = await self._modern(page)
         columns = mapping.columns(await self._fields(self._list_item(node)))
         title = str((modern or {}).get("title") or columns.title or facts.get("name", ""))
         url = str((modern or {}).get("webUrl") or "") or self._address(facts.get("path", ""))
-        read = partial(self._page_body, node, page if modern is not None else None, title)
+        read = partial(self._page_body, node, version, page if modern is not None else None, title)
         return self._document(node, place, Told(version, title, url, "text/html", columns, read))
 
     async def _modern(self, page: str) -> Json | None:
@@ -180,38 +195,57 @@ class Documents:
         except Transient:  # single pages are known to be beyond it; REST has them
             return None
 
-    async def _page_body(self, node: Node, page: str | None, title: str) -> bytes:
+    async def _version_of(self, node: Node) -> str:
+        """The published version of a page or item that counts. Where the latest is a draft, the versions are asked:
+        one that was published may have been taken back."""
         facts = node.facts
-        if facts.get("version") != facts.get("published"):
-            return await self._published_page(node, title)
+        if not facts.get("published"):
+            raise NotPublished
+        if facts["published"] == facts.get("version"):
+            return facts["published"]
+        versions = await self._versions(self._list_item(node))
+        name = next((str(each["id"]) for each in versions if _is_published(each)), None)
+        if name is None:
+            raise NotPublished
+        return name
+
+    async def _page_body(self, node: Node, version: str, page: str | None, title: str) -> bytes:
+        if node.facts.get("version") != version:
+            return await self._published_page(node, version, title)
         if page is not None:
             try:
                 said = await self.client.graph(page, {"$expand": "canvasLayout"})
+                if _is_draft(said.get("publishingState")):
+                    return await self._published_page(node, version, title)
                 if isinstance(said.get("canvasLayout"), dict):
                     return _bytes(mapping.page_html(title, said["canvasLayout"]))
             except (Refused, Transient):  # one broken part and the whole page is refused; REST has its text
                 pass
-        return _bytes(mapping.document_html(title, await self._stored_page(node)))
+        return _bytes(mapping.document_html(title, await self._stored_page(node, version)))
 
-    async def _stored_page(self, node: Node) -> list[str]:
+    async def _stored_page(self, node: Node, version: str) -> list[str]:
         """What was written on a page, as its list holds it."""
         path = f"web/lists(guid'{self.listing.id}')/items({node.facts.get('n')})"
         for select in ("CanvasContent1,WikiField", "WikiField", "PublishingPageContent"):
+            fields = {"$select": f"{select},OData__UIVersionString"}
             try:
-                said = await self.client.rest(self.listing.web.url, path, {"$select": select})
+                said = await self.client.rest(self.listing.web.url, path, fields)
             except Refused as error:
                 if error.status != 400:
                     raise Skip(f"its text is refused ({error.status})") from error
                 continue
+            latest = said.get("OData__UIVersionString")
+            if latest is not None and str(latest) != version:
+                raise Transient("it changed while it was being read; the next sync takes it")
             texts = [str(said.get(name) or "") for name in select.split(",")]
             pieces = [piece for text in texts for piece in mapping.written_html(text)]
             if pieces:
                 return pieces
         raise Skip("it holds no text that was typed into it")
 
-    async def _published_page(self, node: Node, title: str) -> bytes:
-        """The last published version of a page whose latest is a draft: from the file that it is stored as."""
-        wanted, unique = node.facts.get("published", ""), node.key.rpartition("/")[2]
+    async def _published_page(self, node: Node, wanted: str, title: str) -> bytes:
+        """The published version of a page whose latest is a draft: from the file that it is stored as."""
+        unique = node.key.rpartition("/")[2]
         file = f"web/getfilebyid('{unique}')/versions"
         try:
             rows = await self.client.rest_rows(self.listing.web.url, file)
@@ -230,8 +264,9 @@ class Documents:
 
     async def _item(self, node: Node, place: Place) -> SourceDocument | Skipped:
         facts = node.facts
-        if not facts.get("published") or facts["published"] != facts.get("version"):
-            raise NotPublished
+        version = await self._version_of(node)
+        if version != facts.get("version"):
+            raise Skip("its latest version is a draft")
         said = await self.client.graph(self._list_item(node), {"$expand": "fields"})
         fields = said.get("fields")
         if not isinstance(fields, dict):
@@ -244,7 +279,7 @@ class Documents:
         async def read() -> bytes:
             return body
 
-        return self._document(node, place, Told(facts["published"], title, url, "text/html", columns, read))
+        return self._document(node, place, Told(version, title, url, "text/html", columns, read))
 
     async def _names(self) -> Mapping[str, str]:
         if self._shown is None:
@@ -293,6 +328,10 @@ def _is_published(version: Mapping[str, Any]) -> bool:
     if _says_so(version):
         return True
     return not isinstance(version.get("publication"), dict) and str(version["id"]).endswith(".0")
+
+
+def _is_draft(state: Any) -> bool:
+    return isinstance(state, dict) and state.get("level") not in (None, "published")
 
 
 def _says_so(version: Mapping[str, Any]) -> bool:
