@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.doubles.sharepoint.tenant import Gaps, OwnersOf
+from connectors.sources.sharepoint.documents import MANY
+from tests.doubles.sharepoint.state import OwnersOf
+from tests.doubles.sharepoint.tenant import Gaps
 from tests.doubles.sharepoint.wire import status
 from tests.sharepoint_house import Office
 
 OPTIONAL = (
     r"GET /sites/hr/_api/web\?",  # what a web says of itself
     r"GET /sites/hr/_api/site\b",
-    r"GET /v1.0/sites/[^/]+/sites",  # subsites
+    r"GET /v1.0/sites/[^/:]+,[^/]+/sites",  # subsites
     r"POST /v1.0/\$batch",
     r"/listItem\b",  # columns
     r"/versions\b",
@@ -72,3 +74,16 @@ async def test_what_a_list_does_not_tell_of_stays_closed(here: Office) -> None:
     await house.sync()
 
     assert await house.under() == []
+
+
+async def test_columns_of_many_files_are_read_by_the_page(here: Office) -> None:
+    tenant, library = here.house.tenant, here.site.web.lists[0]
+    for number in range(MANY + 20):
+        made = tenant.file(library, f"{number}.md", f"File number {number}")
+        tenant.set_fields(made, ContentType="Policy")
+    here.house.vendor.count.clear()
+    report = await here.house.sync()
+
+    assert report.upserted == MANY + 21
+    asked = [each for each in here.house.vendor.count.asked if "/listItem" in each]
+    assert len(asked) < MANY
