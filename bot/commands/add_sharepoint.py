@@ -64,7 +64,7 @@ def sharepoint(
         if client_secret_env is None:
             raise click.UsageError("name the app's certificate with --certificate-file PEM")
         raise Unusable(
-            "a client secret lets an app read SharePoint's content but not who may read it, so nobody could be answered: "
+            "a client secret lets an app read SharePoint's content but not who may read it, so nobody is answered: "
             "SharePoint tells that only to an app that signs in with a certificate; upload one to the app registration "
             "and give it with --certificate-file"
         )
