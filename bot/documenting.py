@@ -66,8 +66,8 @@ SHAPES = {
     "footnote search": "`{results: [{chunk_id, title, url, section, version, score, ranks}], trace_id}`",
     "footnote source add files": "`{name, kind, state, path}`",
     "footnote source add sharepoint": (
-        "`{name, kind, state, findings: [{check, ok, problem, fix, essential}], tenant, client_id, sites, …}`; `state` is "
-        "`refused` where it was not added"
+        "`{name, kind, state, findings: [{check, ok, problem, fix, essential}], tenant, client_id, sites, …}`; "
+        "`state` is `refused` where it was not added"
     ),
     "footnote source list": f"lines {_STATE}",
     "footnote source pause": "`{name, kind, state}`",
