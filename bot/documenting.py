@@ -71,6 +71,10 @@ SHAPES = {
         "findings: [{check, ok, problem, fix, essential}]}`; `state` is `refused` where it was not added"
     ),
     "footnote source add files": "`{name, kind, state, path}`",
+    "footnote source add sharepoint": (
+        "`{name, kind, state, findings: [{check, ok, problem, fix, essential}], tenant, client_id, sites, …}`; "
+        "`state` is `refused` where it was not added"
+    ),
     "footnote source list": f"lines {_STATE}",
     "footnote source pause": "`{name, kind, state}`",
     "footnote source remove": "`{name, kind, state}`",

@@ -59,12 +59,15 @@ def sharepoint(
 ) -> None:
     """Add sites of a SharePoint Online; they are looked at first."""
     from bot.errors import Unusable
-    from connectors.sources.sharepoint.auth import CONTENT_ONLY
 
     if certificate_file is None:
         if client_secret_env is None:
             raise click.UsageError("name the app's certificate with --certificate-file PEM")
-        raise Unusable(CONTENT_ONLY)
+        raise Unusable(
+            "a client secret lets an app read SharePoint's content but not who may read it, so nobody is answered: "
+            "SharePoint tells that only to an app that signs in with a certificate; upload one to the app registration "
+            "and give it with --certificate-file"
+        )
     settings: dict[str, Any] = {
         "tenant": tenant.strip(),
         "client_id": client_id.strip(),

@@ -25,6 +25,7 @@ from connectors.sync.placing import Place
 from policies.names import DocumentId
 
 _NOT_OFFERED = frozenset({400, 404, 405, 501})
+MANY = 100  # files whose columns are asked one by one in a run
 _APPROVED = frozenset({"", "0"})
 _MOST_HTML = 5_000_000  # characters of a page
 
@@ -44,6 +45,8 @@ class Documents:
     listing: Listing
     client: Client
     excluded: frozenset[str] = frozenset()  # labels that keep a document out, in lower case
+    _asked: int = 0
+    _columns: dict[str, Columns] = field(default_factory=dict)  # of files not told yet, by number, where read in bulk
     _shown: Mapping[str, str] | None = field(default=None)  # what people see as the names of columns
 
     async def describe(self, node: Node, place: Place) -> SourceDocument | Skipped:
@@ -95,7 +98,7 @@ class Documents:
         if mapping.too_large(facts.get("size")):
             raise Skip(f"it is larger than {MOST_BYTES:,} bytes")
         item = f"drives/{self.listing.drive}/items/{facts.get('item', '')}"
-        columns = mapping.columns(await self._fields(f"{item}/listItem"))
+        columns = await self._columns_of(facts.get("n", ""), f"{item}/listItem")
         version, path = await self._published(item, facts, columns, node.mark)
         if await self._is_encrypted(item, columns):
             return Skipped(DocumentId(self.source, node.key), "it is encrypted")
@@ -103,8 +106,44 @@ class Documents:
         return self._document(
             node,
             place,
-            Told(version, title, facts.get("url", ""), media_type, columns, partial(self.client.content, path)),
+            Told(version, title, facts.get("url", ""), media_type, columns, partial(self._body, item, version, path)),
         )
+
+    async def _columns_of(self, number: str, path: str) -> Columns:
+        """The columns of a file. Once that many were asked one by one, those of all the others are read by the page:
+        two hundred of them cost what two cost alone."""
+        self._asked += 1
+        if self._asked == MANY:
+            await self._read_all_columns()
+        found = self._columns.pop(number, None)
+        return mapping.columns(await self._fields(path)) if found is None else found
+
+    async def _read_all_columns(self) -> None:
+        path = f"sites/{self.listing.web.graph}/lists/{self.listing.id}/items"
+        try:
+            async for page in self.client.graph_pages(path, {"$expand": "fields", "$top": "200"}):
+                for row in page.rows:
+                    if row.get("id") and isinstance(row.get("fields"), dict):
+                        self._columns[str(row["id"])] = mapping.columns(_with_type(row))
+        except (Refused, Transient):  # then one by one, as before
+            self._columns.clear()
+
+    async def _body(self, item: str, version: str, path: str) -> bytes:
+        """The bytes of a version. Where the newest was fetched it is asked afterwards whether that was still this one:
+        somebody may have saved a draft meanwhile."""
+        body = await self.client.content(path)
+        if not path.endswith(f"{item}/content"):
+            return body
+        try:
+            now = (await self.client.graph(item, {"$select": "id,publication"})).get("publication")
+        except Refused as error:
+            raise Transient("it changed while it was being read; the next sync takes it") from error
+        if isinstance(now, dict) and now.get("level") not in (None, "published"):
+            try:
+                return await self.client.content(f"{item}/versions/{version}/content")
+            except Refused as error:
+                raise Transient("it changed while it was being read; the next sync takes it") from error
+        return body
 
     async def _fields(self, path: str) -> Json:
         """The columns of an item; none where Graph does not offer them."""
@@ -114,12 +153,7 @@ class Documents:
             if error.status not in _NOT_OFFERED:
                 raise
             return {}
-        fields = said.get("fields")
-        found = dict(fields) if isinstance(fields, dict) else {}
-        kind = said.get("contentType")
-        if "ContentType" not in found and isinstance(kind, dict) and kind.get("name"):
-            found["ContentType"] = kind["name"]
-        return found
+        return _with_type(said)
 
     async def _published(self, item: str, facts: Mapping[str, str], columns: Columns, mark: str) -> tuple[str, str]:
         """The version that counts, and where its content is."""
@@ -158,15 +192,13 @@ class Documents:
 
     async def _page(self, node: Node, place: Place) -> SourceDocument | Skipped:
         facts = node.facts
-        version = facts.get("published", "")
-        if not version:
-            raise NotPublished
+        version = await self._version_of(node)
         page = f"sites/{self.listing.web.graph}/pages/{node.key.rpartition('/')[2]}/microsoft.graph.sitePage"
         modern = await self._modern(page)
         columns = mapping.columns(await self._fields(self._list_item(node)))
         title = str((modern or {}).get("title") or columns.title or facts.get("name", ""))
         url = str((modern or {}).get("webUrl") or "") or self._address(facts.get("path", ""))
-        read = partial(self._page_body, node, page if modern is not None else None, title)
+        read = partial(self._page_body, node, version, page if modern is not None else None, title)
         return self._document(node, place, Told(version, title, url, "text/html", columns, read))
 
     async def _modern(self, page: str) -> Json | None:
@@ -180,38 +212,57 @@ class Documents:
         except Transient:  # single pages are known to be beyond it; REST has them
             return None
 
-    async def _page_body(self, node: Node, page: str | None, title: str) -> bytes:
+    async def _version_of(self, node: Node) -> str:
+        """The published version of a page or item that counts. Where the latest is a draft, the versions are asked:
+        one that was published may have been taken back."""
         facts = node.facts
-        if facts.get("version") != facts.get("published"):
-            return await self._published_page(node, title)
+        if not facts.get("published"):
+            raise NotPublished
+        if facts["published"] == facts.get("version"):
+            return facts["published"]
+        versions = await self._versions(self._list_item(node))
+        name = next((str(each["id"]) for each in versions if _is_published(each)), None)
+        if name is None:
+            raise NotPublished
+        return name
+
+    async def _page_body(self, node: Node, version: str, page: str | None, title: str) -> bytes:
+        if node.facts.get("version") != version:
+            return await self._published_page(node, version, title)
         if page is not None:
             try:
                 said = await self.client.graph(page, {"$expand": "canvasLayout"})
+                if _is_draft(said.get("publishingState")):
+                    return await self._published_page(node, version, title)
                 if isinstance(said.get("canvasLayout"), dict):
                     return _bytes(mapping.page_html(title, said["canvasLayout"]))
             except (Refused, Transient):  # one broken part and the whole page is refused; REST has its text
                 pass
-        return _bytes(mapping.document_html(title, await self._stored_page(node)))
+        return _bytes(mapping.document_html(title, await self._stored_page(node, version)))
 
-    async def _stored_page(self, node: Node) -> list[str]:
+    async def _stored_page(self, node: Node, version: str) -> list[str]:
         """What was written on a page, as its list holds it."""
         path = f"web/lists(guid'{self.listing.id}')/items({node.facts.get('n')})"
         for select in ("CanvasContent1,WikiField", "WikiField", "PublishingPageContent"):
+            fields = {"$select": f"{select},OData__UIVersionString"}
             try:
-                said = await self.client.rest(self.listing.web.url, path, {"$select": select})
+                said = await self.client.rest(self.listing.web.url, path, fields)
             except Refused as error:
                 if error.status != 400:
                     raise Skip(f"its text is refused ({error.status})") from error
                 continue
+            latest = said.get("OData__UIVersionString")
+            if latest is not None and str(latest) != version:
+                raise Transient("it changed while it was being read; the next sync takes it")
             texts = [str(said.get(name) or "") for name in select.split(",")]
             pieces = [piece for text in texts for piece in mapping.written_html(text)]
             if pieces:
                 return pieces
         raise Skip("it holds no text that was typed into it")
 
-    async def _published_page(self, node: Node, title: str) -> bytes:
-        """The last published version of a page whose latest is a draft: from the file that it is stored as."""
-        wanted, unique = node.facts.get("published", ""), node.key.rpartition("/")[2]
+    async def _published_page(self, node: Node, wanted: str, title: str) -> bytes:
+        """The published version of a page whose latest is a draft: from the file that it is stored as."""
+        unique = node.key.rpartition("/")[2]
         file = f"web/getfilebyid('{unique}')/versions"
         try:
             rows = await self.client.rest_rows(self.listing.web.url, file)
@@ -230,8 +281,9 @@ class Documents:
 
     async def _item(self, node: Node, place: Place) -> SourceDocument | Skipped:
         facts = node.facts
-        if not facts.get("published") or facts["published"] != facts.get("version"):
-            raise NotPublished
+        version = await self._version_of(node)
+        if version != facts.get("version"):
+            raise Skip("its latest version is a draft")
         said = await self.client.graph(self._list_item(node), {"$expand": "fields"})
         fields = said.get("fields")
         if not isinstance(fields, dict):
@@ -244,7 +296,7 @@ class Documents:
         async def read() -> bytes:
             return body
 
-        return self._document(node, place, Told(facts["published"], title, url, "text/html", columns, read))
+        return self._document(node, place, Told(version, title, url, "text/html", columns, read))
 
     async def _names(self) -> Mapping[str, str]:
         if self._shown is None:
@@ -295,6 +347,10 @@ def _is_published(version: Mapping[str, Any]) -> bool:
     return not isinstance(version.get("publication"), dict) and str(version["id"]).endswith(".0")
 
 
+def _is_draft(state: Any) -> bool:
+    return isinstance(state, dict) and state.get("level") not in (None, "published")
+
+
 def _says_so(version: Mapping[str, Any]) -> bool:
     said = version.get("publication")
     return isinstance(said, dict) and said.get("level") == "published"
@@ -303,6 +359,15 @@ def _says_so(version: Mapping[str, Any]) -> bool:
 def _by_version(row: Mapping[str, Any]) -> tuple[int, int]:
     major, _, minor = str(row["id"]).partition(".")
     return (int(major) if major.isdecimal() else -1, int(minor) if minor.isdecimal() else 0)
+
+
+def _with_type(row: Json) -> Json:
+    """The columns of an item, its content type among them."""
+    fields, kind = row.get("fields"), row.get("contentType")
+    found = dict(fields) if isinstance(fields, dict) else {}
+    if "ContentType" not in found and isinstance(kind, dict) and kind.get("name"):
+        found["ContentType"] = kind["name"]
+    return found
 
 
 def _bare(label: str) -> str:

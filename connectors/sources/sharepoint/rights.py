@@ -21,6 +21,7 @@ from policies.facts import Kind
 from policies.names import Principal
 
 MOST_PAGES = 100  # of a person's groups
+_GROUPS = "users/{}/transitiveMemberOf/microsoft.graph.group"
 _NOT_OFFERED = frozenset({404, 405, 501})
 _NOT_TOLD = frozenset({400, 403, 404, 405, 501})
 _NOBODY = Membership(active=False, principals=frozenset())
@@ -85,12 +86,13 @@ class EntraRights:
                 patience=ASKING,
                 directory=True,
             )
-            groups = _ids(said.get("value"))
+            more = "@odata.nextLink" in said  # there is no such link to follow; what was told is not all
+            groups = await self._listed(_GROUPS.format(oid)) if more else _ids(said.get("value"))
         except Refused as error:
             # More than it gives at once, or not offered: the long way, page by page.
             if error.status not in _NOT_OFFERED and "ResultSizeLimit" not in error.code:
                 raise
-            groups = await self._listed(f"users/{oid}/transitiveMemberOf/microsoft.graph.group")
+            groups = await self._listed(_GROUPS.format(oid))
         return groups | await self._roles(oid)
 
     async def _roles(self, oid: str) -> set[str]:

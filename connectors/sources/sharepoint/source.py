@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from connectors.errors import Skip, Transient
+from connectors.errors import DoorError, Transient
 from connectors.ports import Feed, Hint, Memory
 from connectors.records import Change, Checkpoint, Deleted, Node, Own
 from connectors.sources.sharepoint.accounts import Accounts
@@ -124,8 +124,11 @@ class SharePointSource:
         async for change in self._rest(run):
             yield change
         await self._subscribe(run)
-        if not await self._any_container():
-            run.fault("not one library, list or page was found at the configured sites; check them and their grants")
+        for address in self._settings.addresses:
+            if not await self._holds_something(address):
+                run.tell(
+                    f"there is no document at {address}; check the address, what is published there, and the grant"
+                )
         yield Checkpoint(now.isoformat(), run.complete, whole=False, problems=tuple(run.problems))
         await settled(self._memory, run.settled)
         if hints:
@@ -156,9 +159,11 @@ class SharePointSource:
         for problem in await self._subscriptions.keep(drives, run.now):
             run.tell(problem)
 
-    async def _any_container(self) -> bool:
-        async for _ in self._memory.containers():
-            return True
+    async def _holds_something(self, address: str) -> bool:
+        for container in await self._containers(address):
+            async for node in self._memory.of_container(container.key):
+                if node.is_document:
+                    return True
         return False
 
     # ------------------------------------------------------------ one address
@@ -177,10 +182,10 @@ class SharePointSource:
             for container in await self._containers(address):
                 await self._lose(container)
                 yield refused(container.key, f"the site answers {error.status}")
-        except (Transient, Skip) as error:
-            run.fault(f"{address}: {error}", passing=True)
         except NotASite as error:
             run.fault(str(error))
+        except DoorError as error:
+            run.fault(f"{address}: {error}", passing=True)
 
     async def _containers(self, address: str) -> list[Node]:
         return [node async for node in self._memory.containers() if node.facts.get("address") == address]
@@ -203,7 +208,7 @@ class SharePointSource:
                 if error.status in LOST:
                     await self._lose(container)
                     yield refused(key, f"the list answers {error.status}")
-        except (Transient, Skip) as error:
+        except DoorError as error:
             run.fault(f"{title!r} at {address}: {error}", passing=True)
 
     # ------------------------------------------------------------ with rights

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tests.doubles.sharepoint.tenant import Gaps, OwnersOf
-from tests.doubles.sharepoint.wire import status
+from connectors.sources.sharepoint.documents import MANY
+from tests.doubles.sharepoint.state import OwnersOf
+from tests.doubles.sharepoint.tenant import Gaps
+from tests.doubles.sharepoint.wire import Asked, Reply, status
 from tests.sharepoint_house import Office
 
 OPTIONAL = (
     r"GET /sites/hr/_api/web\?",  # what a web says of itself
     r"GET /sites/hr/_api/site\b",
-    r"GET /v1.0/sites/[^/]+/sites",  # subsites
+    r"GET /v1.0/sites/[^/:]+,[^/]+/sites",  # subsites
     r"POST /v1.0/\$batch",
     r"/listItem\b",  # columns
     r"/versions\b",
@@ -72,3 +76,42 @@ async def test_what_a_list_does_not_tell_of_stays_closed(here: Office) -> None:
     await house.sync()
 
     assert await house.under() == []
+
+
+async def test_columns_of_many_files_are_read_by_the_page(here: Office) -> None:
+    tenant, library = here.house.tenant, here.site.web.lists[0]
+    for number in range(MANY + 20):
+        made = tenant.file(library, f"{number}.md", f"File number {number}")
+        tenant.set_fields(made, ContentType="Policy")
+    here.house.vendor.count.clear()
+    report = await here.house.sync()
+
+    assert report.upserted == MANY + 21
+    asked = [each for each in here.house.vendor.count.asked if "/listItem" in each]
+    assert len(asked) < MANY
+
+
+async def test_a_site_without_a_single_document_is_told_of(here: Office) -> None:
+    here.house.tenant.site("empty")
+    report = await here.house.sync()
+
+    [problem] = report.problems
+    assert problem.startswith("there is no document at")
+    assert "/sites/empty" in problem
+
+
+async def test_two_people_without_a_number_of_their_own_are_not_taken_for_one(here: Office) -> None:
+    def unnumbered(asked: Asked, reply: Reply) -> Reply:
+        rows = reply.body.get("value", []) if isinstance(reply.body, dict) else []
+        bare = [{key: value for key, value in row.items() if key not in ("Id", "AadObjectId")} for row in rows]
+        return replace(reply, body={"value": bare}) if bare else reply
+
+    here.house.vendor.fault("getbyid", unnumbered)
+    tenant = here.house.tenant
+    visitors = here.site.site_group("Visitors")
+    tenant.add(visitors, here.cleo)
+    tenant.add(visitors, here.ben)
+    await here.house.sync()
+
+    assert await here.house.over() == []
+    assert await here.house.under() == []
