@@ -17,8 +17,8 @@ _SETTINGS = """# Settings
 
 Environment variables, read once when a command starts. Nothing has to be set for `footnote demo`, `sync` and `ask` on
 a files source. Each may also be read from a file: `NAME_FILE` names it, which suits mounted secrets. Empty means not
-set. An unknown name with the prefix is an error that names the nearest known one. Addresses have to be `https`, except
-on this machine.
+set. An unknown name with the prefix is an error that names the nearest known one, unless a source keeps its secret
+there (`--secret-env`). Addresses have to be `https`, except on this machine.
 
 | setting | type | default | meaning |
 |---|---|---|---|
@@ -36,7 +36,11 @@ exit status is 2. In a batch, a `why` that says no does not change the exit stat
 Every command works beside a running `serve` on the same data directory.
 """
 
-_STATE = "`{name, kind, state, documents, chunks, last_run, lag_seconds, problems: [{document, reason}]}`"
+_STATE = (
+    "`{name, kind, state, documents, chunks, last_run, lag_seconds, problems: [{document, reason}], "
+    "feeds: [{feed, every_seconds, last, lag_seconds}], stale_grant_bound_seconds}`; `document` of a problem is empty "
+    "where it is about the whole source, and a subtree's id where that is closed"
+)
 _PERSON = "`{person, name, kind, active, groups, identities}`"
 _ASK = (
     "`{outcome, text, citations, trace_id, audience, notes}`. `outcome` is `answered`, `abstained`, `unlinked`, "

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,14 +15,18 @@ from connectors.errors import Stop, Transient
 from connectors.ports import (
     Catalog,
     DirectoryTables,
+    FarSource,
+    Finding,
     Imported,
     Index,
+    Memory,
     People,
     Source,
     SourceConfig,
     Sources,
     SourceStatus,
 )
+from connectors.sync import feeds
 from connectors.sync.reconcile import finish
 
 DIRECTORY = "directory.toml"
@@ -54,6 +59,20 @@ class Syncing(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Opened:
+    """A source while it is open; `far` where it is an outside system."""
+
+    source: Source
+    far: FarSource | None = None
+
+
+class OpenSource(Protocol):
+    """Open a configured source. `hurried`: a person asked for what is done with it."""
+
+    def __call__(self, config: SourceConfig, *, hurried: bool) -> AbstractAsyncContextManager[Opened]: ...
+
+
+@dataclass(frozen=True, slots=True)
 class Keeping:
     """The doors that keeping sources needs."""
 
@@ -63,7 +82,8 @@ class Keeping:
     people: People
     owners: Owners
     clock: Callable[[], datetime]
-    open_source: Callable[[SourceConfig], Source]
+    open_source: OpenSource
+    memory: Callable[[str], Memory]
     read_directory: Callable[[Path], DirectoryTables]
     sync: Syncing
 
@@ -76,16 +96,36 @@ class Keeping:
 
 
 async def add_source(doors: Keeping, name: str, kind: str, settings: Mapping[str, Any]) -> Json:
-    """Configure a source, with the people of its directory file; the same again changes nothing."""
+    """Configure a source, with the people of its directory file; the same again changes nothing. A far source is
+    looked at first: `findings` say what was found, and where an essential one is bad its `state` is `refused` and
+    nothing was configured. Raises DoorError where it can't be looked at."""
     if not _NAME.fullmatch(name):
         raise Unusable(f"{name!r} can't be a source's name; use letters, digits, '.', '_' and '-', at most 63")
     wanted = SourceConfig(name, kind, settings)
     known = await doors.sources.get(name)
     if known is not None and (known.kind, dict(known.settings)) != (kind, dict(settings)):
         raise Unusable(f"there is a source {name!r} already; choose another name or remove it first")
+    findings = await _looked_at(doors, wanted)
+    if known is None and findings and any(each.essential and not each.ok for each in findings):
+        return _added(wanted, "refused", findings)
     config = known or await doors.sources.add(wanted, doors.clock())
     await _reread_directory(doors, config)
-    return {"name": name, "kind": kind, "state": config.state, **settings}
+    return _added(wanted, config.state, findings)
+
+
+async def _looked_at(doors: Keeping, config: SourceConfig) -> Sequence[Finding] | None:
+    """What a far source finds about itself; None of another one."""
+    async with doors.open_source(config, hurried=True) as opened:
+        if opened.far is None:
+            return None
+        findings = await opened.far.probe(doors.clock())
+        await feeds.remember(doors.memory(config.name), opened.far.feeds, opened.far.stale_grant_bound)
+        return findings
+
+
+def _added(config: SourceConfig, state: str, findings: Sequence[Finding] | None) -> Json:
+    told = {} if findings is None else {"findings": [asdict(each) for each in findings]}
+    return {**config.settings, "name": config.name, "kind": config.kind, "state": state, **told}
 
 
 async def overview(doors: Keeping) -> AsyncIterator[Json]:
@@ -93,15 +133,15 @@ async def overview(doors: Keeping) -> AsyncIterator[Json]:
     for config in await doors.sources.list():
         status = await doors.sources.status(config.name)
         if status is not None:
-            yield _state(status, doors.clock())
+            yield await _state(doors, status)
 
 
 async def state_of(doors: Keeping, name: str) -> Json:
-    """The state of one source."""
+    """The state of one source, as the ledger has it: its system is not asked."""
     status = await doors.sources.status(name)
     if status is None:
         raise _unknown(name)
-    return _state(status, doors.clock())
+    return await _state(doors, status)
 
 
 async def change_state(doors: Keeping, name: str, state: str) -> Json:
@@ -129,13 +169,33 @@ async def _remove(doors: Keeping, config: SourceConfig) -> None:
     await doors.sources.forget(config.name)
 
 
-async def sync_named(doors: Keeping, name: str, *, full: bool = False, tell: Tell = nobody_listens) -> Json:
-    """Bring one source up to date: the people first, so that nobody is answered by groups that he has left."""
+async def sync_named(
+    doors: Keeping, name: str, *, full: bool = False, tell: Tell = nobody_listens, hurried: bool = True
+) -> Json:
+    """Bring one source up to date: the people first, so that nobody is answered by groups that he has left. `hurried`:
+    a person asked for it, so that a far source looks at everything about rights, due or not."""
     config = await _config(doors, name)
     if config.state != "active":
         raise Unusable(f"source {name!r} is {config.state}; resume it first")
     await _reread_directory(doors, config)
-    return await doors.sync(doors.open_source(config), full=full, tell=tell)
+    async with doors.open_source(config, hurried=hurried) as opened:
+        if opened.far is not None:
+            await feeds.remember(doors.memory(name), opened.far.feeds, opened.far.stale_grant_bound)
+        report = await doors.sync(opened.source, full=full, tell=tell)
+    status = await doors.sources.status(name)
+    if opened.far is not None and status is not None and not status.documents:
+        return report | {"complete": False, "problems": [*report["problems"], _nothing_of(name)]}
+    return report
+
+
+async def wait_for(doors: Keeping, name: str, otherwise: timedelta) -> timedelta:
+    """How long `serve` waits between two looks at a source: a far one has feeds of its own."""
+    about = await feeds.about(doors.memory(name))
+    return min([otherwise, *(lag.every for lag in about.lags)]) if about else otherwise
+
+
+def _nothing_of(name: str) -> str:
+    return f"no document of {name!r} can be answered from; check what its account may see there, and its settings"
 
 
 async def _config(doors: Keeping, name: str) -> SourceConfig:
@@ -145,12 +205,20 @@ async def _config(doors: Keeping, name: str) -> SourceConfig:
     return config
 
 
+def variables_of(settings: Mapping[str, Any]) -> frozenset[str]:
+    """The environment variables that a source's settings refer to."""
+    nested = [each for each in settings.values() if isinstance(each, Mapping)]
+    own = {value for key, value in settings.items() if key == "secret_env" and isinstance(value, str)}
+    return frozenset(own).union(*map(variables_of, nested))
+
+
 def _unknown(name: str) -> Unusable:
     return Unusable(f"there is no source {name!r}; `footnote source list` names them")
 
 
-def _state(status: SourceStatus, now: datetime) -> Json:
-    run, synced = status.last_run, status.synced_at
+async def _state(doors: Keeping, status: SourceStatus) -> Json:
+    run, synced, now = status.last_run, status.synced_at, doors.clock()
+    about = await feeds.about(doors.memory(status.config.name))
     return {
         "name": status.config.name,
         "kind": status.config.kind,
@@ -158,9 +226,41 @@ def _state(status: SourceStatus, now: datetime) -> Json:
         "documents": status.documents,
         "chunks": status.chunks,
         "last_run": None if run is None else (run.ended or run.started).isoformat(),
-        "lag_seconds": None if synced is None else round((now - synced).total_seconds(), 1),
-        "problems": [{"document": str(document), "reason": reason} for document, reason in status.problems],
+        "lag_seconds": _seconds(now, synced),
+        "problems": _problems(status, far=about is not None),
+        "feeds": [
+            {
+                "feed": lag.feed,
+                "every_seconds": lag.every.total_seconds(),
+                "last": None if lag.last is None else lag.last.isoformat(),
+                "lag_seconds": _seconds(now, lag.last),
+            }
+            for lag in (about.lags if about else ())
+        ],
+        "stale_grant_bound_seconds": about.stale_grant_bound.total_seconds() if about else None,
     }
+
+
+def _seconds(now: datetime, since: datetime | None) -> float | None:
+    return None if since is None else round((now - since).total_seconds(), 1)
+
+
+def _problems(status: SourceStatus, *, far: bool) -> list[Json]:
+    """What an admin should look into: of the source as a whole first, then of what is closed, then of documents."""
+    run, name = status.last_run, status.config.name
+    whole = [str(each) for each in run.report.get("problems", ())] if run else []
+    if far and run is not None and run.ended is not None and not status.documents:
+        whole.append(_nothing_of(name))
+    return [
+        *({"document": "", "reason": reason} for reason in whole if not _said(reason, status)),
+        *({"document": root, "reason": f"closed: {reason}"} for root, reason in status.closed),
+        *({"document": str(document), "reason": reason} for document, reason in status.problems),
+    ]
+
+
+def _said(problem: str, status: SourceStatus) -> bool:
+    """Whether a problem of the last run is one of the closings that are listed by themselves."""
+    return any(problem.endswith(f": {reason}") for _, reason in status.closed)
 
 
 # ---------------------------------------------------------------- directory files

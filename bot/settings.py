@@ -8,7 +8,7 @@ them. Settings are read once; nothing else in the product looks at the environme
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from datetime import timedelta
 from pathlib import Path
@@ -19,11 +19,20 @@ from bot.prices import LIST_PRICES, Prices
 from policies.names import Principal
 
 PREFIX = "FOOTNOTE_"
+_LARGEST_SECRET = 1_000_000  # bytes
 T = TypeVar("T")
 
 
 class WrongSettings(WrongUse):
     """A setting that can't be used; the message is one sentence that says what to do."""
+
+
+class NoSuchSetting(WrongSettings):
+    """A variable with the prefix that is no setting. It may still hold the secret of a source that names it."""
+
+    def __init__(self, names: frozenset[str], nearest: str) -> None:
+        super().__init__(f"there is no setting {min(names)}; did you mean {nearest}?")
+        self.names = names
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -336,14 +345,17 @@ class Settings:
     )
 
     @classmethod
-    def read(cls, environ: Mapping[str, str] | None = None) -> Settings:
-        """Settings from the environment; raises WrongSettings with one sentence that says what to do."""
+    def read(cls, environ: Mapping[str, str] | None = None, *, secrets: Collection[str] = ()) -> Settings:
+        """Settings from the environment; raises WrongSettings with one sentence that says what to do. `secrets`: names
+        of variables that hold secrets of sources."""
         given = {
             name: value
             for name, value in (os.environ if environ is None else environ).items()
-            if name.startswith(PREFIX)
+            if name.startswith(PREFIX) and name not in secrets
         }
         known = {PREFIX + each.name.upper(): each for each in fields(cls)}
+        if strangers := frozenset(name for name in given if name.removesuffix("_FILE") not in known):
+            raise NoSuchSetting(strangers, _nearest(min(strangers), known))
         values: dict[str, Any] = {}
         for name in sorted(given):
             setting, from_file = _setting_of(name, known)
@@ -380,6 +392,24 @@ class Settings:
             )
         return self
 
+    def secret(self, reference: Mapping[str, str]) -> str:
+        """What a source's settings refer to: `{"secret_env": VARIABLE}` or `{"secret_file": PATH}`, read now. Raises
+        WrongSettings with one sentence where it is not there."""
+        match dict(reference):
+            case {"secret_env": str(name), **rest} if not rest:
+                if name.removesuffix("_FILE") in {row.name for row in rows()}:
+                    raise WrongSettings(f"{name!r} is a setting; keep the secret of a source in a variable of its own")
+                return variable(name).reveal()
+            case {"secret_file": str(path), **rest} if not rest:
+                text = _file_of_secret(Path(path).expanduser())
+                if not text:
+                    raise WrongSettings(f"the secret file {path!r} is empty")
+                return text
+            case _:
+                raise WrongSettings(
+                    "a secret is referred to by the name of a variable or of a file; add the source again"
+                )
+
     def cohere_key(self, door: str) -> Secret | None:
         """The key for the `embedder`, `reranker` or `writer`: its own, or the one for all."""
         own = {
@@ -401,17 +431,25 @@ def _row(each: Field[Any]) -> Row:
     return Row(PREFIX + each.name.upper(), facts["kind"], facts["shown"] or plain, facts["meaning"], facts["secret"])
 
 
-def _setting_of(name: str, known: Mapping[str, Field[Any]]) -> tuple[str, bool]:
+def _setting_of(name: str, known: Collection[str]) -> tuple[str, bool]:
     """The setting that a variable sets, and whether it names a file that holds the value."""
-    if name in known:
-        return name, False
-    setting = name.removesuffix("_FILE")
-    if setting != name and setting in known:
-        return setting, True
+    return (name, False) if name in known else (name.removesuffix("_FILE"), True)
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(name, known, n=1, cutoff=0.0)
-    raise WrongSettings(f"there is no setting {name}; did you mean {near[0]}?")
+    return get_close_matches(name, known, n=1, cutoff=0.0)[0]
+
+
+def _file_of_secret(path: Path) -> str:
+    try:
+        if path.stat().st_size > _LARGEST_SECRET:
+            raise WrongSettings(f"the secret file {str(path)!r} is too large to be one")
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise WrongSettings(f"the secret file {str(path)!r} can't be read: {reason}") from None
 
 
 def _file(name: str, path: str) -> str:

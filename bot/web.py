@@ -17,8 +17,9 @@ from aiohttp import web
 from bot import logs
 from bot.calibration import calibration
 from bot.health import ready
+from bot.hooks import Hooks
 from bot.indexing import check
-from bot.keeping import overview, sync_named
+from bot.keeping import overview, sync_named, wait_for
 from bot.metrics import Metrics
 from bot.settings import Settings
 from bot.slack.edge import Edge
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 _NIGHTLY = 86_400.0  # seconds between two comparisons of index and ledger
 _SOON = 600.0  # until the first, and until one that could not be made is tried again
+_ROUND = 60.0  # until the sources are looked through again
+_TOGETHER = 4  # sources synced at once
 _GRACE = 20.0  # seconds that requests and syncs get to finish
 _LARGEST = 1_000_000  # bytes of a request
 
@@ -57,12 +60,14 @@ async def serving(app: App, metrics: Metrics, log: Any) -> AsyncIterator[tuple[i
     settings = app.settings
     async with AsyncExitStack() as stack:
         edge = await stack.enter_async_context(in_slack(app, metrics, log))
-        port = await _listen(stack, front(edge), settings.host, settings.port)
+        schedule_of = Schedule()
+        hooks = Hooks(app.far, app.memory, app.clock, schedule_of.wake, log)
+        port = await _listen(stack, front(edge, hooks), settings.host, settings.port)
         metrics_port = await _listen(stack, inner(app, metrics), settings.host, settings.metrics_port)
         log.info("listening", port=port, metrics_port=metrics_port, mode=settings.mode)
         if not calibration(settings.embedder, settings.reranker).fitted:
             log.warning("thresholds are not fitted to these models: run footnote eval and read docs/models.md")
-        schedule = asyncio.create_task(_keep(app, metrics, log))
+        schedule = asyncio.create_task(_keep(app, metrics, log, schedule_of))
         try:
             yield port, metrics_port
         finally:
@@ -84,9 +89,11 @@ async def _listen(stack: AsyncExitStack, application: web.Application, host: str
     return bound
 
 
-def front(edge: Edge | None) -> web.Application:
-    """What people's browsers and Slack reach; nothing is served that is not listed."""
+def front(edge: Edge | None, hooks: Hooks | None = None) -> web.Application:
+    """What people's browsers, Slack and the sources' webhooks reach; nothing is served that is not listed."""
     application = web.Application(client_max_size=_LARGEST, middlewares=[_nothing_extra])
+    if hooks is not None:
+        application.add_routes(hooks.routes)
     if edge is not None:
         application.add_routes([web.post("/slack/events", edge.events), *edge.pages])
     return application
@@ -137,9 +144,9 @@ async def _nothing_extra(request: web.Request, handler: Any) -> web.StreamRespon
     return response
 
 
-async def _keep(app: App, metrics: Metrics, log: Any) -> None:
+async def _keep(app: App, metrics: Metrics, log: Any, schedule: Schedule) -> None:
     async with asyncio.TaskGroup() as group:
-        group.create_task(keep_in_sync(app, metrics, log))
+        group.create_task(keep_in_sync(app, metrics, log, schedule))
         group.create_task(keep_index_right(app, metrics, log))
 
 
@@ -164,12 +171,72 @@ async def keep_index_right(app: App, metrics: Metrics, log: Any, every: float = 
         wait = min(every, _SOON) if left else every
 
 
-async def keep_in_sync(app: App, metrics: Metrics, log: Any) -> None:
-    """Sync every active source, again and again; a source that fails is tried again the next time."""
-    while True:
-        for name in await _active(app, log):
-            await _sync_one(app, name, metrics, log)
-        await asyncio.sleep(app.settings.sync_every.total_seconds())
+class Schedule:
+    """When each source is looked at next: at its time, or soon after an event told of it."""
+
+    def __init__(self) -> None:
+        self._told = asyncio.Event()
+        self._soon: set[str] = set()
+        self._next: dict[str, float] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+
+    def wake(self, name: str) -> None:
+        """Look at this source now, or as soon as the look at it that is on has ended."""
+        self._soon.add(name)
+        self._told.set()
+
+    def due(self, names: Sequence[str], now: float) -> list[str]:
+        """Those to begin with now, none of which is on."""
+        self._running = {name: task for name, task in self._running.items() if not task.done()}
+        self._next = {name: at for name, at in self._next.items() if name in names}
+        self._soon &= set(names)
+        waiting = [name for name in names if name in self._soon or self._next.get(name, now) <= now]
+        return [name for name in waiting if name not in self._running]
+
+    def begin(self, name: str, task: asyncio.Task[None], again: float) -> None:
+        """It is being looked at; `again`: when it is to be next."""
+        self._soon.discard(name)
+        self._next[name] = again
+        self._running[name] = task
+        task.add_done_callback(lambda _task: self._told.set())
+
+    async def wait(self, now: float, longest: float) -> None:
+        """Until one is due, told of, or done, but no longer than this."""
+        self._told.clear()
+        on = {name for name, task in self._running.items() if not task.done()}
+        behind = self._soon - on
+        wait = min([longest, *(at - now for name, at in self._next.items() if name not in on)])
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0 if behind else max(wait, 0)):
+                await self._told.wait()
+
+
+async def keep_in_sync(app: App, metrics: Metrics, log: Any, schedule: Schedule | None = None) -> None:
+    """Sync every active source, each at its own pace and none waiting for another; one that fails is tried again the
+    next time. What another process adds, or hears of by an event, is found at the next round."""
+    schedule, clock = schedule or Schedule(), asyncio.get_running_loop().time
+    longest = min(app.settings.sync_every.total_seconds(), _ROUND)
+    turn = asyncio.Semaphore(_TOGETHER)
+
+    async def look(name: str) -> None:
+        async with turn:
+            await _sync_one(app, name, metrics, log, hurried=False)
+
+    async with asyncio.TaskGroup() as group:
+        while True:
+            for name in schedule.due(await _active(app, log), clock()):
+                every = await _every(app, name)
+                schedule.begin(name, group.create_task(look(name)), clock() + every)
+            await schedule.wait(clock(), longest)
+
+
+async def _every(app: App, name: str) -> float:
+    """Seconds between two looks at a source."""
+    every = app.settings.sync_every
+    try:
+        return (await wait_for(app.keeping, name, every)).total_seconds()
+    except DoorError:  # the ledger is away; so will the sync say
+        return every.total_seconds()
 
 
 async def _active(app: App, log: Any) -> Sequence[str]:
@@ -181,9 +248,11 @@ async def _active(app: App, log: Any) -> Sequence[str]:
         return ()
 
 
-async def _sync_one(app: App, name: str, metrics: Metrics, log: Any, *, full: bool = False) -> None:
+async def _sync_one(
+    app: App, name: str, metrics: Metrics, log: Any, *, full: bool = False, hurried: bool = True
+) -> None:
     try:
-        report = await sync_named(app.keeping, name, full=full)
+        report = await sync_named(app.keeping, name, full=full, hurried=hurried)
         _count(report, metrics)
         counts = {key: value for key, value in report.items() if isinstance(value, int | float | str)}
         log.info("sync", run=counts.pop("run_id"), skipped=len(report["skipped"]), **counts)

@@ -25,8 +25,9 @@ from connectors.usage import Spent, note
 if TYPE_CHECKING:
     from bot.answering.doors import Doors
     from bot.auditing import AuditRecord
+    from bot.far import FarSources
     from bot.indexing import Indexing
-    from bot.keeping import Json, Keeping, Tell
+    from bot.keeping import Json, Keeping, Opened, Tell
     from bot.looking import Looking
     from bot.metrics import Metrics
     from connectors.chat import Chat, Exchanges, Inbox, Lines
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from connectors.index.weaviate_door import Address
     from connectors.ledger.address import Limits
     from connectors.ledger.door import Door
+    from connectors.ledger.memory import SqlMemory
     from connectors.logins import Logins, Provider, Tickets
     from connectors.models.local import LocalEmbedder, LocalReranker
     from connectors.ports import (
@@ -45,12 +47,15 @@ if TYPE_CHECKING:
         DirectoryTables,
         Embedder,
         Facts,
+        FarSource,
         Holdings,
         Index,
         IndexIdentity,
+        Memory,
         Parser,
         People,
         Reranker,
+        Rights,
         Source,
         SourceConfig,
         Writer,
@@ -61,6 +66,12 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], datetime]
 Local = TypeVar("Local", bound="LocalEmbedder | LocalReranker")
+
+OpenFar = Callable[..., AbstractAsyncContextManager["FarSource"]]
+"""`open_KIND(config, secret, memory, *, hurried)` of a far source."""
+
+FAR = ("confluence", "sharepoint")
+"""The kinds of far sources: each opens with `connectors.sources.KIND.open.open_KIND`."""
 
 SCHEMA = "passages/2"
 """Version of how documents are cut and laid out in an index; raise it and every source is read anew."""
@@ -88,6 +99,8 @@ class App:
     keeping: Keeping  # the line that brings documents in
     looking: Looking
     indexing: Indexing
+    far: FarSources  # those that are open in this process
+    memory: Callable[[str], SqlMemory]  # what a far source remembers
     hosted: Mapping[str, Callable[[], Awaitable[None]]]  # doors to hosted models, by name; each asked whether it works
     about_ledger: Callable[[], Awaitable[str]]  # which database it is, and its schema
     inbox: Inbox  # what was asked in a chat and waits for its answer
@@ -141,10 +154,15 @@ class Providers:
 
 @asynccontextmanager
 async def open_app(
-    settings: Settings, *, warm: bool = False, clock: Clock = present, metrics: Metrics | None = None
+    settings: Settings,
+    *,
+    warm: bool = False,
+    clock: Clock = present,
+    metrics: Metrics | None = None,
+    far: Mapping[str, OpenFar] | None = None,
 ) -> AsyncIterator[App]:
-    """Open the house. `warm`: begin to load the models at once. Raises DoorError when a door does not open, after
-    closing those that did."""
+    """Open the house. `warm`: begin to load the models at once. `far`: what opens sources of further kinds. Raises
+    DoorError when a door does not open, after closing those that did."""
     async with AsyncExitStack() as stack:
         models = _Models(settings, _teller(settings, metrics))
         stack.push_async_callback(models.close)
@@ -153,16 +171,23 @@ async def open_app(
         if warm:
             await models.begin()  # they load while the rest is imported and opened
             stack.push_async_callback(_settled, asyncio.create_task(models.load()))
-        yield await _open(stack, settings, models, clock, metrics)
+        yield await _open(stack, settings, models, clock, metrics, far or {})
 
 
 async def _open(
-    stack: AsyncExitStack, settings: Settings, models: _Models, clock: Clock, metrics: Metrics | None
+    stack: AsyncExitStack,
+    settings: Settings,
+    models: _Models,
+    clock: Clock,
+    metrics: Metrics | None,
+    far: Mapping[str, OpenFar],
 ) -> App:
     from bot.answering.doors import Doors
     from bot.answering.shortlist import Cut
+    from bot.far import FarSources
     from bot.looking import Looking
     from connectors.identity.directory import LedgerDirectory
+    from connectors.identity.late import LateDirectory
     from connectors.injection import Detectors
     from connectors.ledger.about import about
     from connectors.ledger.exchanges import SqlExchanges
@@ -170,6 +195,7 @@ async def _open(
     from connectors.ledger.inbox import SqlInbox
     from connectors.ledger.logins import SqlLogins
     from connectors.ledger.lookup import SqlDocuments, SqlOwners
+    from connectors.ledger.memory import SqlMemory
     from connectors.ledger.open import open_ledger
     from connectors.ledger.sealed import SqlSealed
     from connectors.ledger.tickets import SqlTickets
@@ -184,7 +210,21 @@ async def _open(
     ledger = await stack.enter_async_context(open_ledger(_database(settings), _limits(settings)))
     signer = TraceSigner.from_file(settings.data / "trace-signing-key.pem")
     traces = SqlTraces(ledger.door, vault, signer, settings.data / "trace-checkpoints.jsonl")
-    directory = LedgerDirectory(ledger.people)
+
+    def memory(source: str) -> SqlMemory:
+        return SqlMemory(ledger.door, source)
+
+    opener = _Opener(settings, memory, far)
+    sources = FarSources(ledger.sources, ledger.people, {*FAR, *far}, opener.far, clock)
+    await stack.enter_async_context(sources)
+    logins = SqlLogins(ledger.door, vault)
+    providers = _providers(settings)
+    vouched = await _vouched(stack, providers, logins)
+
+    async def rights() -> Mapping[str, Rights]:
+        return {**await sources.rights(), **vouched}
+
+    directory = LateDirectory(LedgerDirectory(ledger.people), ledger.people, rights)
     index = await stack.enter_async_context(_index(settings, models.embedder, metrics, clock))
     # Every detector judged the passages when they came in; joined, they are judged by our own rules, which are fast.
     joined = Detectors(judges=(signals,))
@@ -203,6 +243,7 @@ async def _open(
         clock=clock,
         timer=time.perf_counter,
         tag=lambda: secrets.token_hex(3),
+        live=sources,
     )
     documents = SqlDocuments(ledger.door)
     return App(
@@ -216,9 +257,11 @@ async def _open(
         traces=traces,
         index=index,
         doors=doors,
-        keeping=_keeping(ledger, SqlOwners(ledger.door), index, models.embedder, Detectors(), clock),
+        keeping=_keeping(ledger, SqlOwners(ledger.door), opener, index, models.embedder, Detectors(), clock),
         indexing=_indexing(settings, ledger.catalog, SqlHoldings(ledger.door), index, models.embedder, clock),
         looking=Looking(documents, ledger.catalog, ledger.facts, directory, ledger.people, policy),
+        far=sources,
+        memory=memory,
         hosted=models.hosted,
         about_ledger=lambda: about(ledger.door),
         inbox=SqlInbox(ledger.door, vault),
@@ -226,8 +269,8 @@ async def _open(
         open_chat=_chat(settings),
         open_lines=_lines(settings),
         tickets=SqlTickets(ledger.door, vault),
-        logins=SqlLogins(ledger.door, vault),
-        open_providers=_providers(settings),
+        logins=logins,
+        open_providers=providers,
         seal_form=lambda secret: vault.pseudonym("link form", secret),
         sealed=SqlSealed(ledger.door, vault),
     )
@@ -257,6 +300,19 @@ def _lines(settings: Settings) -> Callable[[], AbstractAsyncContextManager[Lines
         return SlackSocket(address, token.reveal())
 
     return opened
+
+
+async def _vouched(
+    stack: AsyncExitStack, providers: Callable[[], AbstractAsyncContextManager[Providers]] | None, logins: Logins
+) -> Mapping[str, Rights]:
+    """Who tells whether people who linked themselves are still let in; nobody where linking is not set up."""
+    if providers is None:
+        return {}
+    from connectors.identity.logins import LoginRights
+
+    company = (await stack.enter_async_context(providers())).company
+    # No source can have this name: it begins with a space.
+    return {" logins": LoginRights(company, logins)}
 
 
 def _providers(settings: Settings) -> Callable[[], AbstractAsyncContextManager[Providers]] | None:
@@ -303,6 +359,17 @@ def _database(settings: Settings) -> str:
     if settings.database_url is not None:
         return settings.database_url.reveal()
     return f"sqlite+aiosqlite:///{(settings.data / 'ledger.sqlite').absolute()}"
+
+
+async def secret_variables(settings: Settings) -> frozenset[str]:
+    """The environment variables that configured sources keep their secrets in; none where there is no ledger yet."""
+    from bot.keeping import variables_of
+    from connectors.ledger.open import open_ledger
+
+    if settings.database_url is None and not (settings.data / "ledger.sqlite").exists():
+        return frozenset()
+    async with open_ledger(_database(settings), _limits(settings)) as ledger:
+        return frozenset().union(*(variables_of(each.settings) for each in await ledger.sources.list()))
 
 
 def check_address(url: str, *, in_the_open: bool) -> None:
@@ -583,7 +650,9 @@ async def _settled(loading: asyncio.Task[None]) -> None:
         loading.exception()
 
 
-def _keeping(ledger: Any, owners: Any, index: Index, embedder: Embedder, detector: Detector, clock: Clock) -> Keeping:
+def _keeping(
+    ledger: Any, owners: Any, opener: _Opener, index: Index, embedder: Embedder, detector: Detector, clock: Clock
+) -> Keeping:
     from bot.keeping import Keeping
 
     async def bring_in(source: Source, *, full: bool, tell: Tell) -> Json:
@@ -602,7 +671,8 @@ def _keeping(ledger: Any, owners: Any, index: Index, embedder: Embedder, detecto
         people=ledger.people,
         owners=owners,
         clock=clock,
-        open_source=_source,
+        open_source=opener.open,
+        memory=opener.memory,
         read_directory=_directory,
         sync=bring_in,
     )
@@ -616,14 +686,45 @@ async def _parser() -> AsyncIterator[Parser]:
         yield parser
 
 
-def _source(config: SourceConfig) -> Source:
-    match config.kind:
-        case "files":
+@dataclass(frozen=True, slots=True)
+class _Opener:
+    """Opens sources of every kind."""
+
+    settings: Settings
+    memory: Callable[[str], Memory]
+    more: Mapping[str, OpenFar]
+
+    @asynccontextmanager
+    async def open(self, config: SourceConfig, *, hurried: bool) -> AsyncIterator[Opened]:
+        """The source, and all that a far one is to us."""
+        from bot.keeping import Opened
+
+        if config.kind == "files":
             from connectors.sources.files import FilesSource
 
-            return FilesSource(config.name, Path(config.settings["path"]))
-        case other:
-            raise Stop(f"source {config.name!r} is of kind {other!r}, which this version does not know")
+            yield Opened(FilesSource(config.name, Path(config.settings["path"])))
+            return
+        async with self.far(config, hurried=hurried) as far:
+            yield Opened(far.source, far)
+
+    def far(self, config: SourceConfig, *, hurried: bool = False) -> AbstractAsyncContextManager[FarSource]:
+        """A source that is an outside system."""
+        opened: AbstractAsyncContextManager[FarSource] = self._far(config)(
+            config, self.settings.secret, self.memory(config.name), hurried=hurried
+        )
+        return opened
+
+    def _far(self, config: SourceConfig) -> OpenFar:
+        from importlib import import_module
+        from importlib.util import find_spec
+
+        kind = config.kind
+        if kind in self.more:
+            return self.more[kind]
+        if kind in FAR and find_spec(f"connectors.sources.{kind}") and find_spec(f"connectors.sources.{kind}.open"):
+            found: OpenFar = getattr(import_module(f"connectors.sources.{kind}.open"), f"open_{kind}")
+            return found
+        raise Stop(f"source {config.name!r} is of kind {kind!r}, which this version does not know")
 
 
 def _directory(path: Path) -> DirectoryTables:

@@ -15,6 +15,7 @@ from connectors.records import (
     Candidate,
     Change,
     Chunk,
+    ClosedRoot,
     Draft,
     Entry,
     Evidence,
@@ -92,8 +93,25 @@ class Memory(Protocol):
         """The documents of the source that the ledger holds, and are not gone: all, or those with this ancestor."""
         ...
 
+    async def places(self, keys: Sequence[str]) -> Mapping[str, Placed]:
+        """Those of these documents that the ledger holds, and are not gone."""
+        ...
+
+    async def untold(self) -> Sequence[str]:
+        """Containers that hold a document whose node's `mark` is not the revision that the ledger took: what a kill,
+        or a failure that may pass, left to tell. A far source's `SourceDocument.revision` is its node's mark."""
+        ...
+
     async def stated(self) -> Mapping[str, StatedRules]:
         """The scopes of the source that the ledger holds, by root."""
+        ...
+
+    async def closed(self) -> Mapping[str, ClosedRoot]:
+        """The subtrees of the source that are closed now, by root."""
+        ...
+
+    async def notes(self, prefix: str) -> Mapping[str, str]:
+        """Every note whose name begins so."""
         ...
 
     async def hints(self, most: int = 1000) -> Sequence[Hint]:
@@ -160,9 +178,9 @@ class Event:
 
     key: str  # empty: something about the source; all of it is to be looked at soon
     what: str  # the source's own word for it
-    closes: (
-        bool  # its rights, place or life may have changed: nothing at or below it is readable until it was read again
-    )
+    # Its rights, place or life may have changed: nothing at or below it (nothing at all, where the key is empty) is
+    # readable until it was read again.
+    closes: bool
 
 
 class Hook(Protocol):
@@ -244,6 +262,11 @@ class Index(Protocol):
 
     @property
     def identity(self) -> IndexIdentity: ...
+
+    @property
+    def collection(self) -> str | None:
+        """Which of several indexes under one name it reads; None where there is but one, or none was opened yet."""
+        ...
 
     async def search(self, search: Search) -> Sequence[Candidate]:
         """The best `limit` candidates over the lexical, vector and code legs, fused, best first; ties by uuid."""
@@ -373,8 +396,13 @@ class Detector(Protocol):
 class Directory(Protocol):
     """Who people are. Groups are resolved when asked, transitively, from the system that owns them."""
 
-    async def subject(self, who: Principal, now: datetime) -> Subject | None:
-        """The person as of now, or None when the directory does not know him."""
+    async def subject(self, who: Principal, now: datetime, *, guest: bool = False) -> Subject | None:
+        """The person as of now, or None when the directory does not know him. `guest`: he counts as a guest at most,
+        whatever the directory says."""
+        ...
+
+    async def everyone(self) -> frozenset[Principal]:
+        """What every employee is, beside what the policy calls everyone: such as everybody with a licence somewhere."""
         ...
 
     async def members(self, place: str, now: datetime) -> Sequence[Subject | None] | None:
@@ -441,6 +469,14 @@ class Catalog(Protocol):
         """Record a scope's rules, a narrowing taking effect at once; returns its id and whether anything changed."""
         ...
 
+    async def state_all(self, rules: Sequence[ScopeRules]) -> Sequence[tuple[ScopeId, bool]]:
+        """As `state_rules`, for different scopes of one source in one step."""
+        ...
+
+    async def renew(self, source: str, roots: Sequence[str], at: datetime) -> None:
+        """The rules of these scopes were read at `at` and are as recorded: their leases begin anew."""
+        ...
+
     async def scope_of(self, source: str, root: str) -> ScopeId | None:
         """The id of a scope by its root."""
         ...
@@ -451,6 +487,10 @@ class Catalog(Protocol):
 
     async def rules_of(self, source: str, root: str) -> ScopeRules | None:
         """The rules last recorded for a scope: what a run compares with, so that a widening comes after the texts."""
+        ...
+
+    async def all_rules_of(self, source: str, roots: Sequence[str]) -> Mapping[str, ScopeRules]:
+        """As `rules_of`, for many scopes; an unknown one is missing."""
         ...
 
     async def place(self, document: DocumentId, scope: ScopeId, scope_root: str, ancestors: tuple[str, ...]) -> None:
@@ -475,9 +515,12 @@ class Catalog(Protocol):
         """No verdict allows the document until it is published again; its content stays stored."""
         ...
 
-    async def skip(self, document: SourceDocument | DocumentId, reason: str, now: datetime) -> None:
+    async def skip(
+        self, document: SourceDocument | DocumentId, reason: str, now: datetime, revision: str | None = None
+    ) -> None:
         """Record why a document can't be used; what was published of it is hidden. One that is only named is otherwise
-        remembered as it was: nobody knows that its text changed."""
+        remembered as it was: nobody knows that its text changed. `revision`: what was found unusable, in place of the
+        document's own; empty: whatever the source says next of it is new."""
         ...
 
     async def seen(self, run: str, documents: Sequence[DocumentId]) -> None:
@@ -512,8 +555,16 @@ class Catalog(Protocol):
         """Nothing at or below `root` is allowed until `show_subtree`: while its rights are being read again."""
         ...
 
+    async def hide_subtrees(self, source: str, reasons: Mapping[str, str], now: datetime) -> None:
+        """As `hide_subtree`, for many roots with their reasons in one step; one that was hidden later stays so."""
+        ...
+
     async def show_subtree(self, source: str, root: str) -> None:
         """The rights at and below `root` are known again."""
+        ...
+
+    async def show_subtrees(self, source: str, roots: Sequence[str], upto: datetime | None) -> None:
+        """As `show_subtree`, for many roots in one step, but for what was hidden after `upto`."""
         ...
 
     async def unretired(self, source: str) -> Sequence[tuple[DocumentId, frozenset[str]]]:
@@ -646,6 +697,7 @@ class SourceStatus:
     last_run: RunReport | None
     synced_at: datetime | None  # the last committed checkpoint
     problems: tuple[tuple[DocumentId, str], ...]  # documents that can't be used, and why
+    closed: tuple[tuple[str, str], ...] = ()  # subtrees that are closed, and why
 
 
 class Sources(Protocol):

@@ -96,6 +96,7 @@ class Skipped:
 
     document: DocumentId
     reason: str
+    revision: str = ""  # what was looked at, where that is known: it is worth another look when it changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,7 @@ class Checkpoint:
     cursor: str
     complete: bool
     whole: bool = True
+    problems: tuple[str, ...] = ()  # what an admin should know: a space that could not be read, a limit that was met
 
 
 Change = Upsert | Deleted | AccessChanged | Verified | Moved | Closed | Reopened | Skipped | Checkpoint
@@ -175,6 +177,15 @@ class Placed:
     ancestors: tuple[str, ...]
     version: str
     hidden: bool
+    revision: str = ""  # what was taken of it, or found unusable; empty: whatever the source says next of it is new
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedRoot:
+    """A subtree that is closed, why and since when."""
+
+    reason: str
+    since: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +195,7 @@ class StatedRules:
     digest: str  # policies.access.digest of its rules
     state: ScopeState
     verified_at: datetime
+    lease: timedelta | None = None
 
 
 class Form(StrEnum):

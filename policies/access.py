@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 
 from policies.names import Principal
@@ -65,12 +66,13 @@ def satisfies(principals: frozenset[Principal], access: Access) -> bool:
 def simplify(expr: AccessExpr) -> AccessExpr:
     """The same readers with fewer clauses: a clause that contains another adds nothing (absorption)."""
     kept: list[Clause] = []
-    for clause in sorted(expr.clauses, key=lambda clause: (len(clause), sorted(clause))):
+    for clause in sorted(expr.clauses, key=len):
         if not any(smaller <= clause for smaller in kept):
             kept.append(clause)
     return AccessExpr(frozenset(kept))
 
 
+@lru_cache(maxsize=4_096)
 def clause_digest(clause: Clause) -> str:
     """A stable name for a clause: equal for equal sets of principals, whatever their order."""
     # Each name is hashed by itself: whatever characters names hold, two clauses are never written alike.

@@ -71,6 +71,7 @@ class AudienceRules:
 
     everyone: frozenset[Principal]  # the principals that mean every employee; none: nothing is said in public places
     largest: int  # members judged one by one; a larger place is answered to the asker alone
+    also: frozenset[Principal] = frozenset()  # what each employee is besides, in some source; alone it opens no place
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,4 +132,4 @@ def _judged(present: Sequence[Subject | None], rules: AudienceRules) -> Reach:
 
 def _anybody(rules: AudienceRules, now: datetime) -> Subject:
     # Nobody in particular: an employee of whom nothing is known but that he is one.
-    return Subject(min(rules.everyone), Kind.MEMBER, True, rules.everyone, now)
+    return Subject(min(rules.everyone), Kind.MEMBER, True, rules.everyone | rules.also, now)

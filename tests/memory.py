@@ -140,6 +140,7 @@ class MemoryIndex:
 
     def __init__(self, identity: IndexIdentity = IndexIdentity("hashing/1", 64, "1")) -> None:  # noqa: B008 - frozen
         self.identity = identity
+        self.collection: str | None = None
         self.built = identity
         self.entries: dict[ChunkId, Entry] = {}
 
@@ -278,7 +279,7 @@ class MemoryLedger:
     def __init__(self) -> None:
         self.scopes_by_root: dict[tuple[str, str], tuple[ScopeId, ScopeRules]] = {}
         self.documents: dict[DocumentId, _Document] = {}
-        self.hidden_subtrees: dict[tuple[str, str], str] = {}
+        self.hidden_subtrees: dict[tuple[str, str], tuple[str, datetime]] = {}
         self.cursors: dict[str, str] = {}
         self.reports: list[Mapping[str, Any]] = []
         self.rules_seen: dict[str, Access] = {}
@@ -318,6 +319,20 @@ class MemoryLedger:
         old = (digest(known[1].access), known[1].state) if known else None
         return number, old != (digest(rules.access), rules.state)
 
+    async def state_all(self, rules: Sequence[ScopeRules]) -> Sequence[tuple[ScopeId, bool]]:
+        return [await self.state_rules(each) for each in rules]
+
+    async def renew(self, source: str, roots: Sequence[str], at: datetime) -> None:
+        for root in roots:
+            if (source, root) in self.scopes_by_root:
+                number, rules = self.scopes_by_root[source, root]
+                at_last = max(at, rules.verified_at)
+                self.scopes_by_root[source, root] = (number, replace(rules, verified_at=at_last))
+
+    async def all_rules_of(self, source: str, roots: Sequence[str]) -> Mapping[str, ScopeRules]:
+        found = {root: await self.rules_of(source, root) for root in roots}
+        return {root: rules for root, rules in found.items() if rules is not None}
+
     def _containers(self, rules: ScopeRules) -> tuple[ContainerId, ...]:
         path = (rules.source, *rules.containers)
         above = [path[: depth + 1] for depth in range(len(path))]
@@ -346,10 +361,22 @@ class MemoryLedger:
         self.scopes_by_root[source, root] = (number, replace(rules, state=ScopeState.GONE))
 
     async def hide_subtree(self, source: str, root: str, reason: str, now: datetime) -> None:
-        self.hidden_subtrees[source, root] = reason
+        await self.hide_subtrees(source, {root: reason}, now)
+
+    async def hide_subtrees(self, source: str, reasons: Mapping[str, str], now: datetime) -> None:
+        for root, reason in reasons.items():
+            known = self.hidden_subtrees.get((source, root))
+            if known is None or known[1] <= now:
+                self.hidden_subtrees[source, root] = (reason, now)
 
     async def show_subtree(self, source: str, root: str) -> None:
-        self.hidden_subtrees.pop((source, root), None)
+        await self.show_subtrees(source, [root], None)
+
+    async def show_subtrees(self, source: str, roots: Sequence[str], upto: datetime | None) -> None:
+        for root in roots:
+            known = self.hidden_subtrees.get((source, root))
+            if known is not None and (upto is None or known[1] <= upto):
+                del self.hidden_subtrees[source, root]
 
     # ------------------------------------------------------------ documents
 
@@ -401,7 +428,9 @@ class MemoryLedger:
         if row and row.life is not Life.TOMBSTONE:
             row.life, row.problem, row.revision = Life.HIDDEN, reason, ""
 
-    async def skip(self, document: SourceDocument | DocumentId, reason: str, now: datetime) -> None:
+    async def skip(
+        self, document: SourceDocument | DocumentId, reason: str, now: datetime, revision: str | None = None
+    ) -> None:
         name = document if isinstance(document, DocumentId) else document.id
         row = self.documents.setdefault(name, _Document())
         row.life, row.problem = Life.HIDDEN, reason
@@ -409,6 +438,8 @@ class MemoryLedger:
             row.version, row.revision, row.facts_digest = document.version, document.revision, ""
             scope = await self.scope_of(name.source, document.scope_root)
             row.scope, row.scope_root, row.ancestors = scope, document.scope_root, document.ancestors
+        if revision is not None:
+            row.revision = revision
 
     async def seen(self, run: str, documents: Sequence[DocumentId]) -> None:
         for document in documents:

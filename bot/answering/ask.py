@@ -17,6 +17,7 @@ from bot.answering.deliver import Delivery, deliver, seen_by
 from bot.answering.doors import Doors
 from bot.answering.gate import Judging, Opened, clear_candidates
 from bot.answering.ground import ground
+from bot.answering.live import confirmed, lost_any
 from bot.answering.outcome import Abstained, Answered, Busy, Outcome, Refused, Unlinked
 from bot.answering.question import Query, Question, understand
 from bot.answering.retrieve import retrieve
@@ -25,6 +26,7 @@ from bot.answering.trace import Attempt
 from connectors.ports import Index
 from connectors.records import Candidate
 from connectors.usage import counted
+from policies.audience import Everyone
 from policies.facts import Kind, Subject
 from policies.predicate import Narrowing
 
@@ -51,7 +53,7 @@ async def ask(question: Question, doors: Doors) -> Outcome:
             error = trace.where(trouble)
             outcome = Busy(seen_by(question, None), trace_id)
     outcome = outcome or Abstained(seen_by(question, None), trace_id)
-    record = trace.end(outcome, attempts, laps.seconds, spent, error)
+    record = trace.end(outcome, attempts, laps.seconds, spent, doors.index.collection, error)
     await doors.traces.end(trace_id, record, {"reply": outcome.text}, doors.clock())
     return outcome
 
@@ -73,7 +75,12 @@ async def answer(query: Query, question: Question, listening: Listening, doors: 
     context = await assemble(shortlists, neighbours(listening.narrowing, by, doors.index), doors.detector)
     context = await still_readable(context, by)
     laps.mark("context")
-    if not context.passages:
+    context = await confirmed(context, by, doors.live)
+    if doors.live is not None:
+        laps.mark("live")
+    # What a source does not confirm for everyone in a place is answered from for the asker alone, if he may read it.
+    unfit = lost_any(context) and isinstance(listening.reach, Everyone)
+    if not context.passages or unfit:
         return Attempt(listening, found, gated, shortlists, context)
     draft = await doors.writer.write(query.raw, [part.text for part in query.parts], context.evidence)
     laps.mark("write")

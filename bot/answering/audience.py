@@ -7,7 +7,7 @@ read ever shapes a reply to the place.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.answering.doors import Doors
@@ -61,10 +61,12 @@ def narrower(now: Listening, then: Listening) -> bool:
 
 
 async def _reach(question: Question, asker: Subject, now: datetime, doors: Doors) -> Reach:
-    members = None
+    members, rules = None, doors.policy.rules.audience
     if question.place.kind in (PlaceKind.PRIVATE, PlaceKind.PUBLIC):
         members = await doors.directory.members(str(question.place), now)
-    return reach(question.place, asker, members, doors.policy.rules.audience, now)
+    if question.place.kind == PlaceKind.PUBLIC:
+        rules = replace(rules, also=await doors.directory.everyone())
+    return reach(question.place, asker, members, rules, now)
 
 
 async def _narrowing(readers: tuple[Subject, ...], moment: Moment, doors: Doors) -> Narrowing | Refused:

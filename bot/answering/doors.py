@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from bot.answering.shortlist import Cut
 from connectors.ports import Detector, Directory, Embedder, Facts, Index, PersonalData, Reranker, Traces, Writer
 from policies.policy import Policy
+
+if TYPE_CHECKING:
+    from bot.answering.live import LiveSources
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,4 +33,5 @@ class Doors:
     clock: Callable[[], datetime]  # aware UTC
     timer: Callable[[], float]  # seconds, monotonic
     tag: Callable[[], str]  # a random tag for the placeholders of one request
+    live: LiveSources | None = None  # the far sources, where there can be any
     told: Callable[[str], None] = lambda _stage: None  # each stage that ended; no content

@@ -88,7 +88,7 @@ async def search(question: Question, limit: int, doors: Doors) -> Hits:
         except Exception as crash:  # the task boundary: the trace is ended first, and a text in a message goes nowhere
             trouble, error, hits = crash, trace.where(crash), ()
     outcome = unheard or Abstained(seen_by(question, None), trace_id)
-    record = trace.end(outcome, attempts, laps.seconds, spent, error)
+    record = trace.end(outcome, attempts, laps.seconds, spent, doors.index.collection, error)
     record["outcome"] = name(outcome) if unheard else "failed" if error else "searched"
     await doors.traces.end(trace_id, record, {}, doors.clock())
     if error is not None:

@@ -88,10 +88,11 @@ def end(
     attempts: Sequence[Attempt],
     timings: Mapping[str, float],
     spent: Sequence[Spent],
+    collection: str | None,
     error: str | None,
 ) -> Record:
     """The record appended after the reply was made. `timings` are seconds by stage; `spent`, the calls to hosted
-    models."""
+    models; `collection` is what the index read, where it has several."""
     record: Record = {
         "outcome": name(outcome),
         "visible_to": outcome.audience.visible_to,
@@ -101,6 +102,8 @@ def end(
     }
     if spent:
         record |= {"usage": tally(spent), "cost": _decimal(cost(spent))}
+    if collection:
+        record["collection"] = collection
     if error:
         record["error"] = error
     return record

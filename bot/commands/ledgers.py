@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from bot import screen
-from bot.commands.running import as_json
+from bot.commands.running import as_json, settings_now
 from bot.errors import Unusable
-from bot.settings import Secret, Settings, variable
+from bot.settings import Secret, variable
 
 
 @click.group()
@@ -39,7 +39,7 @@ def copy(to: str | None, to_env: str | None, to_file: Path | None, as_json: bool
     from bot import logs
     from bot.wiring import copy_ledger
 
-    settings = Settings.read()
+    settings = settings_now()
     logs.quiet()
     target = _target(to, to_env, to_file)
     with screen.progress("Copying") as tell:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from bot.errors import Unusable
-from bot.settings import Settings
+from bot.settings import NoSuchSetting, Settings
 
 if TYPE_CHECKING:
     from bot.wiring import App
@@ -18,14 +18,31 @@ T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def run(work: Callable[[App], Awaitable[T]], *, answers: bool = False) -> T:
-    """Open the house, do `work` in it, close it. `answers`: load the models meanwhile, since they will be needed."""
+def settings_now(secrets: Collection[str] = ()) -> Settings:
+    """The settings of this process. A variable with our prefix that is none may hold the secret of a source: of those
+    configured, or one of `secrets`."""
+    try:
+        return Settings.read()
+    except NoSuchSetting as error:
+        import asyncio
+
+        from bot.wiring import secret_variables
+
+        without = Settings.read(secrets=error.names)
+        if error.names <= {*secrets, *asyncio.run(secret_variables(without))}:
+            return without
+        raise
+
+
+def run(work: Callable[[App], Awaitable[T]], *, answers: bool = False, secrets: Collection[str] = ()) -> T:
+    """Open the house, do `work` in it, close it. `answers`: load the models meanwhile, since they will be needed.
+    `secrets`: variables that are no settings because the work reads a secret from them."""
     import asyncio
 
     from bot import logs
     from bot.wiring import open_app
 
-    settings = Settings.read()
+    settings = settings_now(secrets)
     logs.quiet()
 
     async def whole() -> T:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from bot.settings import Settings
+from bot.commands.running import settings_now
 
 
 @click.command()
@@ -17,4 +17,4 @@ def serve() -> None:
 
     from bot.web import serve_until_told
 
-    asyncio.run(serve_until_told(Settings.read()))
+    asyncio.run(serve_until_told(settings_now()))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bot import screen
+from bot.commands import add_files
 from bot.commands.running import as_json, run
 from connectors.errors import DoorError
 
@@ -72,29 +72,7 @@ def add() -> None:
     """Add a source; it is read at the next sync."""
 
 
-@add.command("files")
-@click.argument("name")
-@click.option(
-    "--path",
-    required=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="The folder to read; access.toml in it says who may read what.",
-)
-@as_json
-def add_files(name: str, path: Path, as_json: bool) -> None:
-    """Add the files below a folder of this machine."""
-
-    folder = str(path.resolve())
-
-    async def work(app: App) -> dict[str, Any]:
-        from bot.keeping import add_source
-
-        return await add_source(app.keeping, name, "files", {"path": folder})
-
-    added = run(work)
-    screen.emit(added) if as_json else click.echo(
-        f"{added['name']} added; run `footnote sync {added['name']}` to read it."
-    )
+add.add_command(add_files.files)
 
 
 @source.command("list")
@@ -143,7 +121,11 @@ def show(name: str, as_json: bool) -> None:
     if as_json:
         screen.emit(found)
         return
-    screen.table(("", ""), [(key, value) for key, value in found.items() if key != "problems"], "")
+    lists = ("problems", "feeds")
+    screen.table(("", ""), [(key, value) for key, value in found.items() if key not in lists], "")
+    if found["feeds"]:
+        lags = [(each["feed"], each["every_seconds"], each["last"], each["lag_seconds"]) for each in found["feeds"]]
+        screen.table(("feed", "every (s)", "last", "lag (s)"), lags, "")
     problems = [(each["document"], each["reason"]) for each in found["problems"]]
     screen.table(("document", "problem"), problems, "No problems.")
 

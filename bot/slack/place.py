@@ -134,7 +134,7 @@ class Present:
         kind = self._found.kind
         return Place(kind) if kind == PlaceKind.DM else Place(kind, self._asked.channel)
 
-    async def subject(self, who: Principal, now: datetime) -> Subject | None:
+    async def subject(self, who: Principal, now: datetime, *, guest: bool = False) -> Subject | None:
         """The asker, as his account says and as whom it is bound to; nobody else. So a link that was taken off, or a
         user who was disabled in Slack, counts at once."""
         try:
@@ -144,6 +144,10 @@ class Present:
         found = await self._bound(account, now)
         asks = who.name == self._asked.account or (found is not None and found.person == who)
         return found if asks else None
+
+    async def everyone(self) -> frozenset[Principal]:
+        """As the directory says."""
+        return await self._directory.everyone()
 
     async def members(self, place: str, now: datetime) -> Sequence[Subject | None]:
         """Everybody in the place now. Somebody unknown stands for whatever can't be told, so that it only narrows."""
@@ -197,5 +201,6 @@ class Present:
             return None
         if account.id == self._asked.asker and self._asked.asker_team != self._us.home:
             return None
-        found = await self._directory.subject(Principal(f"slack:{self._us.home}:{account.id}"), now)
+        who = Principal(f"slack:{self._us.home}:{account.id}")
+        found = await self._directory.subject(who, now, guest=account.guest)
         return replace(found, kind=Kind.GUEST) if found and found.kind == Kind.MEMBER and account.guest else found

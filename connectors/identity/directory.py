@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -145,11 +146,18 @@ class LedgerDirectory:
     def __init__(self, people: People) -> None:
         self._people = people
 
-    async def subject(self, who: Principal, now: datetime) -> Subject | None:
+    async def subject(self, who: Principal, now: datetime, *, guest: bool = False) -> Subject | None:
         """The person as of now: himself, his groups, and every group that includes one of them. `who` is the person or
         one of his accounts, `provider:instance:id`. Somebody disabled is nobody's member."""
         standing = await self._standing(who)
-        return None if standing is None else _subject(standing, now)
+        if standing is None:
+            return None
+        found = _subject(standing, now)
+        return replace(found, kind=Kind.GUEST) if guest and found.kind == Kind.MEMBER else found
+
+    async def everyone(self) -> frozenset[Principal]:
+        """Nothing: what the directory calls everyone is a setting."""
+        return frozenset()
 
     async def _standing(self, who: Principal) -> Standing | None:
         kind, _, rest = who.name.partition(":")

@@ -72,6 +72,10 @@ class EmbeddedIndex:
     def identity(self) -> IndexIdentity:
         return self._identity
 
+    @property
+    def collection(self) -> str | None:
+        return None
+
     # ------------------------------------------------------------ reading
 
     async def search(self, search: Search) -> Sequence[Candidate]:

@@ -92,6 +92,10 @@ class WeaviateIndex:
     def identity(self) -> IndexIdentity:
         return self._identity
 
+    @property
+    def collection(self) -> str | None:
+        return self._shelf.opened
+
     # ------------------------------------------------------------ reading
 
     async def search(self, search: Search) -> Sequence[Candidate]:

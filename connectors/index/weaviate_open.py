@@ -44,6 +44,11 @@ class Shelf:
         self._opening = asyncio.Lock()
         self._open: Open | None = None
 
+    @property
+    def opened(self) -> str | None:
+        """The collection of passages that is read; None before the first use."""
+        return self._open.names.passages if self._open is not None else None
+
     async def open(self, *, to_write: bool = False, anew: bool = False) -> Open:
         """The collections, compared with the layout once; Stop says how to reindex where they differ."""
         if self._open is not None and not (to_write or anew):

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, delete, insert, or_, select, update
+from sqlalchemy import Row, bindparam, delete, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from connectors.errors import Transient
@@ -19,7 +19,7 @@ from connectors.ledger import standings
 from connectors.ledger.dialect import each, listed
 from connectors.ledger.door import Door, new_id, one_transaction_each, repeated
 from connectors.ledger.facts import version_name
-from connectors.ledger.rules import Expressions, keep, readable
+from connectors.ledger.rules import Expressions, keep_all, readable
 from connectors.ledger.runs import Runs
 from connectors.ledger.tables import (
     chunks,
@@ -32,7 +32,7 @@ from connectors.ledger.tables import (
 )
 from connectors.ports import Known, Run
 from connectors.records import Chunk, ScopeRules, SourceDocument
-from policies.access import Unknown
+from policies.access import Access, Unknown, digest
 from policies.facts import Life, ScopeState, Trust
 from policies.names import ContainerId, DocumentId, ScopeId
 
@@ -67,32 +67,48 @@ class SqlCatalog:
 
     async def state_rules(self, rules: ScopeRules) -> tuple[ScopeId, bool]:
         """Record a scope's rules; returns its id and whether who may read changed. In force from the commit on."""
+        [stated] = await self.state_all([rules])
+        return stated
+
+    async def state_all(self, rules: Sequence[ScopeRules]) -> Sequence[tuple[ScopeId, bool]]:
+        """As `state_rules`, for different scopes of one source in one step."""
+        if not rules:
+            return []
+        source = rules[0].source
         async with self._door.write() as connection:
-            await self._runs.fence(connection, rules.source)
-            access = readable(rules.access)
-            expression, _digest = await keep(connection, access)
-            stated = {
-                "expression": expression,
-                "state": rules.state.value,
-                "reason": access.reason if isinstance(access, Unknown) else None,
-                "verified_at": rules.verified_at,
-                "lease": _microseconds(rules.lease),
-                "expires_at": _expiry(rules.verified_at, rules.lease),
-            }
-            at = (scopes.c.source == rules.source) & (scopes.c.root == rules.root)
-            old = (await connection.execute(select(*_COUNTED).where(at))).first()
-            if old is None:
-                home = await standings.settle(connection, rules.source, rules.containers)
-                place = {"source": rules.source, "root": rules.root, "container": home}
-                number = await new_id(connection, insert(scopes).values(**place, **stated))
-                await standings.count(connection, home, None, _active(expression, rules.state))
-                return ScopeId(number), True
-            await connection.execute(update(scopes).where(at).values(**stated))
-            before, after = _active(old.expression, ScopeState(old.state)), _active(expression, rules.state)
-            await standings.count(connection, old.container, before, after)
-            if not old.verified_at <= rules.verified_at <= old.expires_at <= stated["expires_at"]:
-                await standings.changed(connection)  # more than a lease in force that is in force for longer now
-            return ScopeId(old.id), (old.expression, old.state) != (expression, rules.state.value)
+            await self._runs.fence(connection, source)
+            readables = [readable(one.access) for one in rules]
+            numbers = await keep_all(connection, readables)
+            stated = [_stated(*pair, numbers) for pair in zip(rules, readables, strict=True)]
+            at = (scopes.c.source == source) & scopes.c.root.in_(each("roots"))
+            query = select(scopes.c.root, *_COUNTED).where(at)
+            roots = {"roots": listed(one.root for one in rules)}
+            old = {row.root: row for row in (await connection.execute(query, roots)).all()}
+            ids = await _insert(connection, [row for row in stated if row["root"] not in old], rules)
+            await _update(connection, [row for row in stated if row["root"] in old], old)
+        return [
+            (ScopeId(ids[row["root"]]), True)
+            if row["root"] in ids
+            else (ScopeId(old[row["root"]].id), _differs(old[row["root"]], row))
+            for row in stated
+        ]
+
+    async def renew(self, source: str, roots: Sequence[str], at: datetime) -> None:
+        """The rules of these scopes were read at `at` and are as recorded: their leases begin anew. None is made older
+        by it."""
+        async with self._door.write() as connection:
+            await self._runs.fence(connection, source)
+            which = (scopes.c.source == source) & scopes.c.root.in_(each("roots")) & (scopes.c.verified_at < at)
+            named = {"roots": listed(roots)}
+            leases = (await connection.execute(select(scopes.c.lease).where(which).distinct(), named)).scalars().all()
+            for lease in leases:
+                expiry = _expiry(at, timedelta(microseconds=lease))
+                these = which & (scopes.c.lease == lease)
+                lapsed = these & or_(scopes.c.expires_at < at, scopes.c.expires_at > expiry)
+                if (await connection.execute(select(scopes.c.id).where(lapsed).limit(1), named)).first():
+                    await standings.changed(connection)  # more than a lease in force that is in force for longer now
+                change = update(scopes).where(these).values(verified_at=at, expires_at=expiry)
+                await connection.execute(change, named)
 
     async def scope_of(self, source: str, root: str) -> ScopeId | None:
         """The id of a scope by its root, in whatever state it is."""
@@ -109,15 +125,26 @@ class SqlCatalog:
 
     async def rules_of(self, source: str, root: str) -> ScopeRules | None:
         """The rules last recorded for a scope, whatever its state."""
-        query = select(scopes).where(scopes.c.source == source, scopes.c.root == root)
+        return (await self.all_rules_of(source, [root])).get(root)
+
+    async def all_rules_of(self, source: str, roots: Sequence[str]) -> Mapping[str, ScopeRules]:
+        """As `rules_of`, for many scopes; an unknown one is missing."""
+        query = select(scopes).where(scopes.c.source == source, scopes.c.root.in_(each("roots")))
         async with self._door.read() as connection:
-            row = (await connection.execute(query)).first()
-            if row is None:
-                return None
-            rules = await connection.run_sync(self._expressions.by_id, {row.expression})
-        access = rules.get(row.expression, Unknown("the ledger does not hold these rules"))
-        lease = timedelta(microseconds=row.lease)
-        return ScopeRules(source, root, access, ScopeState(row.state), row.verified_at, lease)
+            rows = (await connection.execute(query, {"roots": listed(roots)})).all()
+            kept = await connection.run_sync(self._expressions.by_id, {row.expression for row in rows})
+        unheld = Unknown("the ledger does not hold these rules")
+        return {
+            row.root: ScopeRules(
+                source,
+                row.root,
+                kept.get(row.expression, unheld),
+                ScopeState(row.state),
+                row.verified_at,
+                timedelta(microseconds=row.lease),
+            )
+            for row in rows
+        }
 
     async def unseen_scopes(self, run_started: datetime, source: str) -> Sequence[str]:
         """Roots of active scopes of a source not verified since the run began."""
@@ -135,19 +162,29 @@ class SqlCatalog:
             old = (await connection.execute(select(*_COUNTED).where(at))).first()
             if old is not None:
                 await connection.execute(update(scopes).where(at).values(state=ScopeState.GONE.value))
-                await standings.count(connection, old.container, _active(old.expression, ScopeState(old.state)), None)
+                before = _active(old.expression, old.state)
+                await standings.count(connection, [standings.Recounted(old.container, before, None)])
 
     async def hide_subtree(self, source: str, root: str, reason: str, now: datetime) -> None:
         """Nothing at or below `root` is allowed until `show_subtree`: while its rights are being read again."""
+        await self.hide_subtrees(source, {root: reason}, now)
+
+    async def hide_subtrees(self, source: str, reasons: Mapping[str, str], now: datetime) -> None:
+        """Nothing at or below these roots is allowed from the commit on. One that was hidden later stays as it is."""
         async with self._door.write() as connection:
-            # In one step: a subtree that is hidden already is never open in between.
-            await _show(connection, source, root)
-            await connection.execute(insert(hidden_subtrees).values(source=source, root=root, reason=reason, since=now))
+            await close(connection, source, reasons, now)
 
     async def show_subtree(self, source: str, root: str) -> None:
         """The rights at and below `root` are known again."""
+        await self.show_subtrees(source, [root], None)
+
+    async def show_subtrees(self, source: str, roots: Sequence[str], upto: datetime | None) -> None:
+        """The rights at and below these roots are known as they were at `upto`: what was hidden later stays hidden."""
+        at = (hidden_subtrees.c.source == source) & hidden_subtrees.c.root.in_(each("roots"))
+        if upto is not None:
+            at &= hidden_subtrees.c.since <= upto
         async with self._door.write() as connection:
-            await _show(connection, source, root)
+            await connection.execute(delete(hidden_subtrees).where(at), {"roots": listed(roots)})
 
     # ------------------------------------------------------------ documents
 
@@ -227,13 +264,18 @@ class SqlCatalog:
             change = {"life": Life.HIDDEN.value, "problem": reason, "revision": ""}
             await connection.execute(update(documents).where(alive).values(**change))
 
-    async def skip(self, document: SourceDocument | DocumentId, reason: str, now: datetime) -> None:
-        """Record why a document can't be used; what was published of it is hidden."""
+    async def skip(
+        self, document: SourceDocument | DocumentId, reason: str, now: datetime, revision: str | None = None
+    ) -> None:
+        """Record why a document can't be used; what was published of it is hidden. `revision`: what was found unusable,
+        in place of the document's own; empty: whatever the source says next of it is new."""
         described = document if isinstance(document, SourceDocument) else None
         name = document.id if isinstance(document, SourceDocument) else document
         change: dict[str, Any] = {"life": Life.HIDDEN.value, "problem": reason}
         if described is not None:
             change |= {"version": described.version, "revision": described.revision, "facts_digest": ""}
+        if revision is not None:
+            change["revision"] = revision
         async with self._door.write() as connection:
             run = await self._runs.fence(connection, name.source)
             number = await _ensure(connection, name, run)
@@ -319,17 +361,90 @@ _COUNTED = (
 )
 
 
-def _active(expression: int, state: ScopeState) -> int | None:
+def _active(expression: int, state: str) -> int | None:
     """The rules that a scope is counted under; only an active one is."""
-    return expression if state is ScopeState.ACTIVE else None
+    return expression if state == ScopeState.ACTIVE else None
 
 
 # ---------------------------------------------------------------- steps within one transaction
 
 
-async def _show(connection: AsyncConnection, source: str, root: str) -> None:
-    at = (hidden_subtrees.c.source == source) & (hidden_subtrees.c.root == root)
-    await connection.execute(delete(hidden_subtrees).where(at))
+def _stated(rules: ScopeRules, access: Access, numbers: Mapping[str, int]) -> dict[str, Any]:
+    """The row of a scope, but for its number and its place."""
+    return {
+        "source": rules.source,
+        "root": rules.root,
+        "expression": numbers[digest(access)],
+        "state": rules.state.value,
+        "reason": access.reason if isinstance(access, Unknown) else None,
+        "verified_at": rules.verified_at,
+        "lease": _microseconds(rules.lease),
+        "expires_at": _expiry(rules.verified_at, rules.lease),
+    }
+
+
+async def _insert(
+    connection: AsyncConnection, new: Sequence[dict[str, Any]], rules: Sequence[ScopeRules]
+) -> Mapping[str, int]:
+    """Add scopes where they stand; returns their numbers by root."""
+    if not new:
+        return {}
+    within = {one.root: one.containers for one in rules}
+    standing: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in new:
+        standing.setdefault(within[row["root"]], []).append(row)
+    recounted: list[standings.Recounted] = []
+    for stated, rows in standing.items():
+        home = await standings.settle(connection, rows[0]["source"], stated, len(rows))
+        await connection.execute(insert(scopes), [{**row, "container": home} for row in rows])
+        recounted += [standings.Recounted(home, None, _active(row["expression"], row["state"])) for row in rows]
+    await standings.count(connection, recounted)
+    at = (scopes.c.source == new[0]["source"]) & scopes.c.root.in_(each("roots"))
+    made = await connection.execute(select(scopes.c.root, scopes.c.id).where(at), {"roots": listed(within)})
+    added = {row["root"] for row in new}
+    return {row[0]: row[1] for row in made.all() if row[0] in added}
+
+
+async def _update(connection: AsyncConnection, rows: Sequence[dict[str, Any]], old: Mapping[str, Any]) -> None:
+    """Make scopes that are there say what is stated of them now."""
+    if not rows:
+        return
+    names = ("expression", "state", "reason", "verified_at", "lease", "expires_at")
+    change = update(scopes).where(scopes.c.id == bindparam("number"))
+    change = change.values({name: bindparam(f"new_{name}") for name in names})
+    stated = [{"number": old[row["root"]].id} | {f"new_{name}": row[name] for name in names} for row in rows]
+    await connection.execute(change, stated)
+    recounted = []
+    for row in rows:
+        was = old[row["root"]]
+        before, after = _active(was.expression, was.state), _active(row["expression"], row["state"])
+        recounted.append(standings.Recounted(was.container, before, after))
+    await standings.count(connection, recounted)
+    if any(
+        not old[row["root"]].verified_at <= row["verified_at"] <= old[row["root"]].expires_at <= row["expires_at"]
+        for row in rows
+    ):
+        await standings.changed(connection)  # more than a lease in force that is in force for longer now
+
+
+def _differs(old: Any, stated: Mapping[str, Any]) -> bool:
+    return (old.expression, old.state) != (stated["expression"], stated["state"])
+
+
+async def close(connection: AsyncConnection, source: str, reasons: Mapping[str, str], now: datetime) -> None:
+    """Hide these subtrees; one that was hidden later than `now` stays as it is. Never open in between."""
+    at = (hidden_subtrees.c.source == source) & hidden_subtrees.c.root.in_(each("roots"))
+    named = {"roots": listed(reasons)}
+    later = await connection.execute(select(hidden_subtrees.c.root).where(at, hidden_subtrees.c.since > now), named)
+    kept = set(later.scalars().all())
+    await connection.execute(delete(hidden_subtrees).where(at, hidden_subtrees.c.since <= now), named)
+    rows = [
+        {"source": source, "root": root, "reason": reason, "since": now}
+        for root, reason in reasons.items()
+        if root not in kept
+    ]
+    if rows:
+        await connection.execute(insert(hidden_subtrees), rows)
 
 
 async def _document(connection: AsyncConnection, document: DocumentId) -> Row[Any] | None:

@@ -189,7 +189,8 @@ def _satisfied() -> CTE:
 
 
 def _granting(satisfied: CTE) -> ColumnElement[bool]:
-    known = scopes.c.expression.in_(select(satisfied.c.expression))
+    # The sum keeps SQLite from looking each of many containers up with each of many expressions.
+    known = (scopes.c.expression + 0).in_(select(satisfied.c.expression))
     return and_(_ACTIVE, scopes.c.expires_at >= _NOW, known)
 
 

@@ -151,6 +151,7 @@ SHAPES: Mapping[str, Mapping[str, Any]] = {
     },
     "end": {
         "outcome": CODE,
+        "collection": CODE,
         "visible_to": CODE,
         "reason": LINE,
         "attempts": Each(_ATTEMPT),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import Connection, bindparam, insert, select
+from sqlalchemy import Connection, Table, bindparam, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from connectors.ledger.dialect import storable
-from connectors.ledger.door import new_id
+from connectors.ledger.dialect import each, listed, storable
 from connectors.ledger.tables import clause_principals, clauses, expression_clauses, expressions
 from policies.access import Access, AccessExpr, Clause, Unknown, clause_digest, digest, simplify
 from policies.names import Principal
@@ -40,30 +39,51 @@ def readable(access: Access) -> Access:
             return access
 
 
-async def keep(connection: AsyncConnection, access: Access) -> tuple[int, str]:
-    """Store an expression unless it is there; returns its number and its digest. Within a write."""
-    name = digest(access)
-    found = (await connection.execute(select(expressions.c.id).where(expressions.c.digest == name))).scalar()
-    if found is not None:
-        return int(found), name
-    needed = () if isinstance(access, Unknown) else sorted(simplify(access).clauses, key=clause_digest)
-    number = await new_id(connection, insert(expressions).values(digest=name, clauses=len(needed)))
-    for clause in needed:
-        row = {"expression": number, "clause": await _keep_clause(connection, clause)}
-        await connection.execute(insert(expression_clauses), row)
-    return number, name
+async def keep_all(connection: AsyncConnection, stated: Sequence[Access]) -> Mapping[str, int]:
+    """Store these expressions unless they are there; returns the number of each by its digest. Within a write."""
+    named = {digest(access): access for access in stated}
+    found = await _numbers(connection, expressions, named)
+    new = {
+        name: () if isinstance(access, Unknown) else sorted(simplify(access).clauses, key=clause_digest)
+        for name, access in named.items()
+        if name not in found
+    }
+    if not new:
+        return found
+    numbers = await _keep_clauses(
+        connection, {clause_digest(clause): clause for needed in new.values() for clause in needed}
+    )
+    await connection.execute(
+        insert(expressions), [{"digest": name, "clauses": len(needed)} for name, needed in new.items()]
+    )
+    made = await _numbers(connection, expressions, new)
+    asked = [
+        {"expression": made[name], "clause": numbers[clause_digest(clause)]}
+        for name, needed in new.items()
+        for clause in needed
+    ]
+    if asked:
+        await connection.execute(insert(expression_clauses), asked)
+    return {**found, **made}
 
 
-async def _keep_clause(connection: AsyncConnection, clause: Clause) -> int:
-    name = clause_digest(clause)
-    found = (await connection.execute(select(clauses.c.id).where(clauses.c.digest == name))).scalar()
-    if found is not None:
-        return int(found)
-    number = await new_id(connection, insert(clauses).values(digest=name))
-    if clause:
-        rows = [{"clause": number, "principal": str(who)} for who in sorted(clause)]
+async def _keep_clauses(connection: AsyncConnection, named: Mapping[str, Clause]) -> Mapping[str, int]:
+    found = await _numbers(connection, clauses, named)
+    new = {name: clause for name, clause in named.items() if name not in found}
+    if not new:
+        return found
+    await connection.execute(insert(clauses), [{"digest": name} for name in new])
+    made = await _numbers(connection, clauses, new)
+    rows = [{"clause": made[name], "principal": str(who)} for name, clause in new.items() for who in sorted(clause)]
+    if rows:
         await connection.execute(insert(clause_principals), rows)
-    return number
+    return {**found, **made}
+
+
+async def _numbers(connection: AsyncConnection, table: Table, names: Iterable[str]) -> dict[str, int]:
+    query = select(table.c.digest, table.c.id).where(table.c.digest.in_(each("names")))
+    rows = await connection.execute(query, {"names": listed(names)})
+    return {row[0]: row[1] for row in rows.all()}
 
 
 class Expressions:

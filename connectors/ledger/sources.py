@@ -22,9 +22,12 @@ from connectors.ledger.tables import (
     cursors,
     documents,
     hidden_subtrees,
+    nodes,
     run_claims,
     runs,
     scopes,
+    source_hints,
+    source_notes,
     sources,
     tombstones,
     versions,
@@ -115,7 +118,8 @@ class SqlSources:
             of_source = select(documents.c.id).where(documents.c.source == name)
             for number in (await connection.execute(of_source)).scalars().all():
                 await forget(connection, number)
-            for table in (cursors, runs, run_claims, tombstones, hidden_subtrees, scopes, containers):
+            remembered = (nodes, source_notes, source_hints)
+            for table in (cursors, runs, run_claims, tombstones, hidden_subtrees, scopes, containers, *remembered):
                 await connection.execute(delete(table).where(table.c.source == name))
             await connection.execute(delete(sources).where(sources.c.name == name))
             await standings.changed(connection)
@@ -137,6 +141,12 @@ class SqlSources:
             .order_by(documents.c.id)
             .limit(_PROBLEMS)
         )
+        shut = (
+            select(hidden_subtrees.c.root, hidden_subtrees.c.reason)
+            .where(hidden_subtrees.c.source == name)
+            .order_by(hidden_subtrees.c.since, hidden_subtrees.c.root)
+            .limit(_PROBLEMS)
+        )
         last = select(runs).where(runs.c.source == name).order_by(runs.c.started.desc()).limit(1)
         async with self._door.snapshot() as connection:
             row = await _found(connection, name)
@@ -146,6 +156,7 @@ class SqlSources:
             passages = (await connection.execute(pieces)).scalar()
             run = (await connection.execute(last)).first()
             wrong = (await connection.execute(problems)).all()
+            closed = (await connection.execute(shut)).all()
             at = (await connection.execute(select(cursors.c.at).where(cursors.c.source == name))).scalar()
         return SourceStatus(
             config=_config(row),
@@ -154,6 +165,7 @@ class SqlSources:
             last_run=None if run is None else _report(run),
             synced_at=at,
             problems=tuple((DocumentId.parse(document), problem) for document, problem in wrong),
+            closed=tuple((root, reason) for root, reason in closed),
         )
 
 

@@ -6,9 +6,11 @@ in, and once more under its rules while it is active.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
+from typing import NamedTuple
 from uuid import uuid4
 
 from sqlalchemy import Connection, delete, insert, select, text, update
@@ -56,8 +58,16 @@ _WRONG_RULES = text(
 _COUNT_SCOPES = text(_STAND + "SELECT container, count(*) FROM stand GROUP BY container")  # noqa: S608 - our own words
 
 
-async def settle(connection: AsyncConnection, source: str, stated: Sequence[str]) -> int:
-    """The innermost container of a new scope, made with those above it if need be; the scope is counted in each."""
+class Recounted(NamedTuple):
+    """A scope that stands in `home`, counted so far under the rules `before` and now under `after`; None for none."""
+
+    home: int | None
+    before: int | None
+    after: int | None
+
+
+async def settle(connection: AsyncConnection, source: str, stated: Sequence[str], many: int = 1) -> int:
+    """The innermost container of so many new scopes, made with those above it if need be; they are counted in each."""
     await changed(connection)
     path: list[str] = []
     parent: int | None = None
@@ -65,7 +75,7 @@ async def settle(connection: AsyncConnection, source: str, stated: Sequence[str]
         path.append(key)
         parent = await _container(connection, source, path, parent)
         await connection.execute(
-            update(containers).where(containers.c.id == parent).values(scopes=containers.c.scopes + 1)
+            update(containers).where(containers.c.id == parent).values(scopes=containers.c.scopes + many)
         )
     return int(parent or 0)
 
@@ -102,23 +112,30 @@ async def containers_of(connection: AsyncConnection, scope: ScopeId) -> tuple[Co
     return tuple(map(ContainerId, await _above(connection, home)))
 
 
-async def count(connection: AsyncConnection, home: int | None, before: int | None, after: int | None) -> None:
-    """A scope that stands in `home` was counted under the rules `before` and is now under `after`; None for neither."""
-    if before == after:
+async def count(connection: AsyncConnection, recounted: Iterable[Recounted]) -> None:
+    """These scopes are counted under other rules now."""
+    moved = [each for each in recounted if each.before != each.after]
+    if not moved:
         return
     await changed(connection)
-    within = await _above(connection, home)
+    above = {home: await _above(connection, home) for home in {each.home for each in moved}}
+    more: Counter[tuple[int, int]] = Counter()
+    for each in moved:
+        for container in above[each.home]:
+            if each.before is not None:
+                more[each.before, container] -= 1
+            if each.after is not None:
+                more[each.after, container] += 1
     changes = [
-        {"expression": rules, "container": container, "more": more}
-        for rules, more in ((before, -1), (after, 1))
-        if rules is not None
-        for container in within
+        {"expression": rules, "container": container, "more": number}
+        for (rules, container), number in more.items()
+        if number
     ]
     if changes:
         await connection.execute(_ADD, changes)
-    if before is not None:
-        none = (container_rules.c.expression == before) & (container_rules.c.scopes == 0)
-        await connection.execute(delete(container_rules).where(none, container_rules.c.container.in_(within)))
+    within = {container for some in above.values() for container in some}
+    none = (container_rules.c.scopes == 0) & container_rules.c.container.in_(within)
+    await connection.execute(delete(container_rules).where(none))
 
 
 async def forget_gone(connection: AsyncConnection, before: datetime) -> None:

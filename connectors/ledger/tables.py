@@ -234,6 +234,51 @@ class HiddenSubtreeRow(Row, table=True):
     since: datetime = _utc()
 
 
+# ---------------------------------------------------------------- what far sources remember
+
+
+class NodeRow(Row, table=True):
+    """One object of a far source as it was last read. No verdict is made from it."""
+
+    __tablename__ = "nodes"
+    __table_args__ = (
+        Index("ix_nodes_source_container_key", "source", "container", "key"),
+        Index("ix_nodes_source_parent", "source", "parent"),
+    )
+    source: str = _text(primary_key=True)
+    key: str = _text(primary_key=True)
+    parent: str | None = _text(default=None)
+    container: str = _text()
+    kind: str = _text()
+    rules: str | None = _text(default=None)  # JSON: clauses, or why they are unknown; NULL: it has none of its own
+    rules_at: datetime = _utc()
+    is_document: bool
+    mark: str = _text()
+    walk: str = _text()
+    facts: str = _text()  # JSON
+
+
+class SourceNoteRow(Row, table=True):
+    """A small thing that a far source remembers: when a feed last ran, where it goes on."""
+
+    __tablename__ = "source_notes"
+    source: str = _text(primary_key=True)
+    name: str = _text(primary_key=True)
+    value: str = _text()
+
+
+class SourceHintRow(Row, table=True):
+    """What an event told of a far source between two runs."""
+
+    __tablename__ = "source_hints"
+    __table_args__ = (Index("ix_source_hints_source_key", "source", "key"), {"sqlite_autoincrement": True})
+    number: int | None = _id()
+    source: str = _text()
+    key: str = _text()  # empty: the whole source
+    what: str = _text()
+    at: datetime = _utc()
+
+
 # ---------------------------------------------------------------- documents
 
 
@@ -241,7 +286,11 @@ class DocumentRow(Row, table=True):
     """One document of one source and where it is in its life."""
 
     __tablename__ = "documents"
-    __table_args__ = (Index("ix_documents_source_life", "source", "life"), {"sqlite_autoincrement": True})
+    __table_args__ = (
+        Index("ix_documents_source_life", "source", "life"),
+        Index("ix_documents_source_key", "source", "key"),
+        {"sqlite_autoincrement": True},
+    )
     id: int | None = _id()
     name: str = _text(unique=True)  # source:key as written
     source: str = _text()
@@ -506,6 +555,9 @@ containers = _table("containers")
 container_rules = _table("container_rules")
 marks = _table("marks")
 hidden_subtrees = _table("hidden_subtrees")
+nodes = _table("nodes")
+source_notes = _table("source_notes")
+source_hints = _table("source_hints")
 documents = _table("documents")
 document_ancestors = _table("document_ancestors")
 versions = _table("versions")

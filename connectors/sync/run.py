@@ -6,12 +6,14 @@ rules that widen take effect when every text told before them is written. Nothin
 
 from __future__ import annotations
 
-from asyncio import Task, TaskGroup
-from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import aclosing
+import asyncio
+from asyncio import Event, Lock, Task, TaskGroup
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 
 from connectors.errors import DoorError, Transient
 from connectors.ports import Catalog, Detector, Embedder, Index, Known, Parser, Run, Source
@@ -19,12 +21,15 @@ from connectors.records import (
     AccessChanged,
     Change,
     Checkpoint,
+    Closed,
     Deleted,
     Moved,
+    Reopened,
     ScopeRules,
     Skipped,
     SourceDocument,
     Upsert,
+    Verified,
 )
 from connectors.sync.prepare import Halted, Prepared, Refused, facts_digest, prepare
 from connectors.sync.publish import bury, move, publish
@@ -34,12 +39,15 @@ from policies.facts import ScopeState
 from policies.names import ContainerId, DocumentId, ScopeId
 
 Clock = Callable[[], datetime]
+Ruling = AccessChanged | Closed | Reopened
 Stand = tuple[ScopeId, tuple[ContainerId, ...]]  # a scope, and what it stands in
 Progress = Callable[[int], None]  # told the number of documents dealt with so far
 
 AHEAD = 4  # documents prepared at once
 PATIENCE = 5  # documents in a row that may fail for a passing reason before the run gives up
 _SEEN_AT_ONCE = 200
+_TOLD_AT_ONCE = 1_000  # rules, closings or openings that are written in one step
+_QUIET = 0.02  # seconds that a source may say nothing before what it told is written
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +97,7 @@ async def sync(
     async with doors.catalog.run(source.name, started) as run:
         line = _Line(run, doors, now, progress or (lambda done: None))
         async with TaskGroup() as ahead:
+            in_time = ahead.create_task(line.write_in_time())
             try:
                 await finish(source.name, doors.catalog, doors.index)
                 whole = full or run.cursor is None or not await doors.index.count(source.name)
@@ -96,9 +105,12 @@ async def sync(
                 async with aclosing(source.changes(None if whole else run.cursor, started)) as changes:
                     async for change in changes:
                         await line.take(change, ahead)
+                await line.write_told()
                 await line.drain()
             except DoorError as error:  # of the source, the ledger or the index: what was done so far stands
-                line.give_up(error)
+                await line.give_up(error)
+            finally:
+                in_time.cancel()
         report = line.report(source.name, (now() - started).total_seconds())
         await doors.catalog.finish(run, asdict(report), now())
         return report
@@ -113,6 +125,10 @@ class _Line:
     now: Clock
     progress: Progress
     preparing: deque[tuple[SourceDocument, Task[Prepared | Refused | Halted]]] = field(default_factory=deque)
+    told: dict[str, Ruling] = field(default_factory=dict)  # by root, all of one kind; to be written in one step
+    some_told: Event = field(default_factory=Event)
+    turn: Lock = field(default_factory=Lock)  # a change is dealt with, or what was told is written
+    closed: dict[str, str] = field(default_factory=dict)  # what this run closed and has not opened, and why
     widenings: dict[str, ScopeRules] = field(default_factory=dict)
     before: dict[str, Access] = field(default_factory=dict)  # who could read what each changed scope holds
     held: Mapping[DocumentId, frozenset[Stand]] | None = None  # where the index has documents, in a whole walk
@@ -132,10 +148,17 @@ class _Line:
     notices: list[Skip] = field(default_factory=list)
 
     async def take(self, change: Change, ahead: TaskGroup) -> None:
-        """Deal with one change; texts are prepared ahead, everything else is durable on return."""
+        """Deal with one change. Texts are prepared ahead; rules, closings and openings are written together with those
+        told in one breath; everything else is durable on return, and never before what was told before it."""
+        async with self.turn:
+            if isinstance(change, AccessChanged | Closed | Reopened):
+                await self._ruling(change)
+                return
+            await self._write_told()
+            await self._take(change, ahead)
+
+    async def _take(self, change: Change, ahead: TaskGroup) -> None:
         match change:
-            case AccessChanged(rules):
-                await self._rules(rules)
             case Upsert(document):
                 await self._settled(document.id)
                 await self._upsert(document, ahead)
@@ -149,12 +172,16 @@ class _Line:
                 await self._settled(document)
                 await bury(document, "the source said it is gone", self.now(), self.doors.catalog, self.doors.index)
                 self.deleted += 1
-            case Skipped(document, reason):
+            case Skipped(document, reason, revision):
                 await self._settled(document)
                 await self._seen(document)
-                await self._skip(document, reason)
-            case Checkpoint(cursor, complete):
-                await self._checkpoint(cursor, complete)
+                await self._skip(document, reason, revision or None)
+            case Verified(roots, at):
+                await self.doors.catalog.renew(
+                    self.run.source, [each for each in roots if each not in self.widenings], at
+                )
+            case Checkpoint():
+                await self._checkpoint(change)
 
     # ------------------------------------------------------------ documents
 
@@ -192,7 +219,7 @@ class _Line:
                 raise error
             case Refused(reason, again):
                 self.again |= again
-                await self._skip(document, reason)
+                await self._skip(document, reason, "" if again else None)
             case Prepared():
                 await self._write(document, outcome)
         self.progress(self.seen - len(self.preparing))
@@ -247,8 +274,8 @@ class _Line:
             return True
         return self.held[document] != {(scope, await self.doors.catalog.containers_of(scope))}
 
-    async def _skip(self, document: SourceDocument | DocumentId, reason: str) -> None:
-        await self.doors.catalog.skip(document, reason, self.now())
+    async def _skip(self, document: SourceDocument | DocumentId, reason: str, revision: str | None = None) -> None:
+        await self.doors.catalog.skip(document, reason, self.now(), revision)
         name = document if isinstance(document, DocumentId) else document.id
         self.skipped.append(Skip(str(name), reason))
 
@@ -273,28 +300,80 @@ class _Line:
         while self.preparing:
             await self._write_next()
 
-    # ------------------------------------------------------------ rules
+    # ------------------------------------------------------------ rules, closings, openings
 
-    async def _rules(self, rules: ScopeRules) -> None:
+    async def _ruling(self, ruling: Ruling) -> None:
+        other = any(type(each) is not type(ruling) for each in islice(self.told.values(), 1))
+        if other or _root(ruling) in self.told or len(self.told) >= _TOLD_AT_ONCE:
+            await self._write_told()
+        self.told[_root(ruling)] = ruling
+        self.some_told.set()
+
+    async def write_told(self) -> None:
+        """Write the rules, closings or openings that wait for more of their kind."""
+        async with self.turn:
+            await self._write_told()
+
+    async def write_in_time(self) -> None:
+        """The same whenever the source is quiet for a moment, as it is when it waits for its system."""
+        while True:
+            await self.some_told.wait()
+            await asyncio.sleep(_QUIET)
+            with suppress(DoorError):  # tried again with the next change, or at the end, where it is reported
+                await self.write_told()
+
+    async def _write_told(self) -> None:
+        match list(self.told.values()):
+            case [AccessChanged(), *_] as told:
+                await self._rules({each.rules.root: each.rules for each in told if isinstance(each, AccessChanged)})
+            case [Closed(), *_] as told:
+                await self._close({each.root: each.reason for each in told if isinstance(each, Closed)})
+            case [Reopened(), *_]:
+                await self._reopen(list(self.told))
+        self.told = {}
+        self.some_told.clear()
+
+    async def _rules(self, told: Mapping[str, ScopeRules]) -> None:
         """A narrowing counts at once; a widening waits, and until then both the old and the new rules must be met."""
-        recorded = await self._recorded(rules.root)
-        self.before.setdefault(rules.root, _active(recorded))
-        at_once = rules if recorded is None else replace(rules, access=_both(self._granted(recorded), rules.access))
-        if digest(at_once.access) != digest(rules.access):
-            self.widenings[rules.root] = rules
-        else:
-            at_once = rules
-            self.widenings.pop(rules.root, None)
-        await self._state(at_once)
+        known = await self.doors.catalog.all_rules_of(self.run.source, list(told))
+        counting: list[ScopeRules] = []
+        for root, rules in told.items():
+            recorded = known.get(root)
+            self.before.setdefault(root, _active(recorded))
+            at_once = rules if recorded is None else replace(rules, access=_both(self._granted(recorded), rules.access))
+            if digest(at_once.access) != digest(rules.access):
+                self.widenings[root] = rules
+            else:
+                at_once = rules
+                self.widenings.pop(root, None)
+            counting.append(at_once)
+        await self._state(counting)
 
     def _granted(self, recorded: ScopeRules) -> Access:
         expired = recorded.verified_at + recorded.lease < self.run.started
         return NOBODY if expired or recorded.state is not ScopeState.ACTIVE else recorded.access
 
-    async def _state(self, rules: ScopeRules) -> None:
-        _, changed = await self.doors.catalog.state_rules(rules)
-        if changed:
-            self.scopes_changed.add(rules.root)
+    async def _state(self, stated: Sequence[ScopeRules]) -> None:
+        results = await self.doors.catalog.state_all(stated)
+        self.scopes_changed |= {rules.root for rules, (_, changed) in zip(stated, results, strict=True) if changed}
+
+    async def _widen(self) -> None:
+        """What widens counts from here on: every text that was told before is written."""
+        await self.drain()
+        if self.widenings:
+            await self._state(list(self.widenings.values()))
+        self.widenings = {}
+
+    async def _close(self, reasons: Mapping[str, str]) -> None:
+        # As of the start of the run: what an event closes meanwhile is closed later, and stays so.
+        await self.doors.catalog.hide_subtrees(self.run.source, reasons, self.run.started)
+        self.closed |= reasons
+
+    async def _reopen(self, roots: Sequence[str]) -> None:
+        await self._widen()
+        await self.doors.catalog.show_subtrees(self.run.source, roots, self.run.started)
+        for root in roots:
+            self.closed.pop(root, None)
 
     # ------------------------------------------------------------ the end of a run
 
@@ -310,22 +389,23 @@ class _Line:
                 await self.doors.index.retire(document, frozenset())
         self.held = {document: frozenset(stands) for document, stands in held.items()}
 
-    async def _checkpoint(self, cursor: str, complete: bool) -> None:
-        await self.drain()
+    async def _checkpoint(self, point: Checkpoint) -> None:
+        await self._widen()
         await self._record_seen()
-        for rules in self.widenings.values():
-            await self._state(rules)
-        self.widenings = {}
-        if complete:
+        if point.complete and point.whole:
             gone, problem = await prune(self.run, self.seen, self.now(), self.doors.catalog, self.doors.index)
             self.deleted += gone
             self.problems += [problem] if problem else []
-        if not self.again:
-            await self.doors.catalog.checkpoint(self.run, cursor, self.now())
-        self.complete = complete
+        # A source that remembers finds by itself what is to be told again.
+        if not (self.again and point.whole):
+            await self.doors.catalog.checkpoint(self.run, point.cursor, self.now())
+        self.problems += [problem for problem in point.problems if problem not in self.problems]
+        self.complete = point.complete
 
-    def give_up(self, error: DoorError) -> None:
+    async def give_up(self, error: DoorError) -> None:
         """The run ends here: what is being prepared is dropped, and the cursor stays where it was."""
+        with suppress(DoorError):  # what closes must not be lost with the rest
+            await self.write_told()
         self.complete = False
         self.problems.append(str(error))
         for _, task in self.preparing:
@@ -347,9 +427,24 @@ class _Line:
             complete=self.complete,
             seconds=seconds,
             embedded=self.embedded,
-            problems=tuple(self.problems),
+            problems=(*self.problems, *_still_closed(self.closed)),
             notices=tuple(self.notices),
         )
+
+
+def _root(ruling: Ruling) -> str:
+    return ruling.rules.root if isinstance(ruling, AccessChanged) else ruling.root
+
+
+def _still_closed(closed: Mapping[str, str]) -> list[str]:
+    named = {reason: root for root, reason in reversed(list(closed.items()))}
+    counts = Counter(closed.values())
+    return [
+        f"{named[reason]!r} is closed: {reason}"
+        if count == 1
+        else f"{count} subtrees are closed, {named[reason]!r} among them: {reason}"
+        for reason, count in counts.items()
+    ]
 
 
 def _active(rules: ScopeRules | None) -> Access:

@@ -45,7 +45,7 @@ from policies.facts import Trust
 from policies.names import ChunkId, ContainerId, DocumentId, Principal, ScopeId
 from policies.predicate import AtLeast, AtMost, Narrowing, SearchScope
 from tests.bench.search import DIMENSIONS, zipf
-from tests.bench.weaviate import later, resident
+from tests.bench.weaviate import at_once, bare, later, one_by_one, resident
 from tests.weaviate import address_of, index_at, nodes
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -307,6 +307,25 @@ async def on_weaviate(scopes: int, size: int, covers: Covers, searches: int, fou
             await fill_weaviate(index, scopes, size)
             print(f"index filled in {time.perf_counter() - began:.0f} s, {resident(pid)} MB", file=sys.stderr)
             await compared(index, covers, searches, LISTED, found)
+            await beside_the_bare_call(index, size, covers, searches)
+
+
+async def beside_the_bare_call(index: WeaviateIndex, size: int, covers: Covers, searches: int) -> None:
+    """What a search of ours costs over one hybrid request with the same filter, alone and sixteen at once."""
+    table = Table("asker", "bare call, p50 / p95 ms", "ours", "ratio", "bare, 16 at once", "ours, 16 at once", "ratio",
+                  title=f"weaviate, {size:,} chunks, by cover")  # fmt: skip
+    for satisfied, (cover, _) in covers["following"].items():
+        over = asking(cover, searches)
+        calls = (bare(index), index.search)
+        await one_by_one(index.search, over[:5])
+        call, ours = [await one_by_one(each, over) for each in calls]
+        (many_call, rate_call), (many, rate) = [await at_once(each, over) for each in calls]
+        table.add_row(
+            f"{satisfied:,}", f"{call[0]:.1f} / {call[1]:.1f}", f"{ours[0]:.1f} / {ours[1]:.1f}",
+            f"{ours[0] / call[0]:.2f}", f"{many_call:.0f}, {rate_call:.0f}/s", f"{many:.0f}, {rate:.0f}/s",
+            f"{many / many_call:.2f}",
+        )  # fmt: skip
+    Console(width=130).print(table)
 
 
 if __name__ == "__main__":

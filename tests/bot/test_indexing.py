@@ -5,21 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import Result
 
-from bot.indexing import check, remake
+from bot.indexing import Beside, check, remake, roll_back
+from bot.keeping import sync_named
 from bot.settings import Settings
 from bot.wiring import App, open_app
 from connectors.errors import Transient
 from connectors.index.weaviate_door import Address
+from connectors.index.weaviate_reindex import Reindex
 from connectors.records import Entry
 from policies.facts import Trust
 from policies.names import ChunkId, DocumentId, ScopeId
 from tests.bot.test_cli import Run, lines, one, runner, written
+from tests.doubles.cohere import KEY, Cohere, Local
 from tests.weaviate import MISSING, fresh_name, settings_of
 
 Change = Callable[[App], Any]
@@ -58,6 +62,11 @@ async def entry_like(app: App, key: str) -> Entry:
     return Entry(plain.chunk, np.asarray(vector, np.float32), identity.model, ScopeId(1), (), Trust.CLEAN)
 
 
+COHERE = {
+    "FOOTNOTE_EMBEDDER": "cohere",
+    "FOOTNOTE_COHERE_API_KEY": KEY,
+    "FOOTNOTE_COHERE_EMBED_DIMENSIONS": "512",
+}
 TRAVEL = DocumentId("corp", "travel.md")
 
 
@@ -76,8 +85,6 @@ async def move(app: App) -> None:
 async def reword(app: App) -> None:
     held = [each async for each in app.index.stored("corp") if each.id.document == TRAVEL]
     other = await entry_like(app, "travel.md")
-    from dataclasses import replace
-
     chunk = replace(other.chunk, id=ChunkId(TRAVEL, held[0].id.version, held[0].id.section))
     await app.index.put([Entry(chunk, other.vector, other.model, held[0].scope, (), Trust.CLEAN)])
 
@@ -202,6 +209,74 @@ def test_the_index_before_knows_what_changed_since_it_was_left(served: tuple[Run
     asked = run("ask", "How early are flights abroad booked?", "--as", "asha@example.com", "--json")
     assert "21 days" in one(asked)["text"]
     assert one(run("index", "check", "--json"))["ok"]
+
+
+@MISSING
+def test_going_back_to_an_index_for_another_model_has_every_document_read_again(
+    served: tuple[Run, Mapping[str, str]],
+) -> None:
+    _, settings = served
+    double = Cohere()
+    Local().behind(double)
+
+    async def work() -> None:
+        async with double.open() as url:
+            other = {**settings, **COHERE, "FOOTNOTE_COHERE_BASE_URL": url}
+            async with open_app(Settings.read(other)) as app:
+                done = await remake(app.indexing, ["corp"], lambda _done, _of: None)
+                assert (done["embedded"], done["to_read_again"]) == (done["passages"], 0)
+
+                back = await roll_back(app.indexing, ["corp"])
+
+                assert (back["now"][-3:], back["to_read_again"]) == ("_v1", ["corp"])
+                assert "footnote reindex" in str(await app.index.check())  # it was made for the other model
+                assert await known_revision(app) == ""
+        async with open_app(Settings.read(settings)) as app:
+            report = await sync_named(app.keeping, "corp", full=True)
+            assert report["upserted"] == report["seen"]
+            assert [each["ok"] async for each in check(app.indexing, ["corp"], mend=False)] == [True]
+
+    asyncio.run(work())
+
+
+@MISSING
+def test_where_documents_are_cut_otherwise_now_each_is_read_again(served: tuple[Run, Mapping[str, str]]) -> None:
+    _, settings = served
+
+    async def work() -> None:
+        configured = Settings.read(settings)
+        async with open_app(configured) as app:
+            there = Address(str(configured.weaviate_http), str(configured.weaviate_grpc),
+                            settings["FOOTNOTE_WEAVIATE_API_KEY"])  # fmt: skip
+            cut_otherwise = replace(app.index.identity, schema="passages/0")
+            ledger = Beside(app.indexing, ["corp"])
+            remade = Reindex(
+                there, cut_otherwise, app.doors.embedder.passages, name=configured.weaviate_collection, replication=1
+            )
+            assert await known_revision(app) != ""
+
+            done = await remade.run(ledger, lambda _done, _of: None)
+
+            assert done.recut
+            assert ledger.to_read_again == await documents(app)
+            assert await known_revision(app) == ""
+
+    asyncio.run(work())
+
+
+async def documents(app: App) -> int:
+    """How many the source has."""
+    status = await app.keeping.sources.status("corp")
+    assert status is not None
+    assert status.documents > 0
+    return status.documents
+
+
+async def known_revision(app: App) -> str:
+    """What the ledger holds the text of the document to; empty where whatever the source says next is new."""
+    known = await app.catalog.known(TRAVEL)
+    assert known is not None
+    return known.revision
 
 
 def test_a_comparison_is_none_of_the_runs_of_a_source(folder: tuple[Run, Path]) -> None:

@@ -76,6 +76,15 @@ def test_a_private_place_is_judged_on_every_member_and_the_asker() -> None:
     assert reach(PRIVATE, ASHA, [ASHA, BEN, BEN], RULES, NOW) == Everyone((ASHA, BEN))
 
 
+def test_in_a_public_place_anybody_is_what_every_employee_is_in_some_source() -> None:
+    rules = AudienceRules(frozenset([STAFF]), largest=3, also=frozenset([FINANCE]))
+    anybody = subject(person=STAFF, principals=frozenset([STAFF, FINANCE]))
+
+    assert reach(PUBLIC, ASHA, None, rules, NOW) == Everyone((anybody, ASHA))
+    alone = AudienceRules(frozenset(), largest=3, also=frozenset([FINANCE]))
+    assert reach(PUBLIC, ASHA, None, alone, NOW) == AskerAlone(Reason.PRIVATELY)
+
+
 def test_a_public_place_is_judged_on_what_every_employee_may_read() -> None:
     anybody = subject(person=STAFF, principals=frozenset([STAFF]))
 

@@ -123,6 +123,15 @@ async def test_the_trace_holds_no_text(world: World) -> None:
     assert world.traces.ended[outcome.trace][1] == {"reply": outcome.text}
 
 
+async def test_the_trace_names_the_collection_that_was_read_where_there_are_several(world: World) -> None:
+    one = await world.ask("asha", QUESTION)
+    world.index.collection = "Passages_v2"
+    other = await world.ask("asha", QUESTION)
+
+    assert "collection" not in end_of(world, one)
+    assert end_of(world, other)["collection"] == "Passages_v2"
+
+
 async def test_the_trace_counts_what_the_search_was_narrowed_to_and_lists_none_of_it(world: World) -> None:
     outcome = await world.ask("asha", "Which hotel is covered?")
 

@@ -110,6 +110,7 @@ async def test_another_model_gets_an_index_of_its_own_and_the_old_one_stays(weav
 
         assert (done.passages, done.copied, done.embedded, done.recut) == (91, 91, 91, False)
         assert await after.check() is None
+        assert (before.collection, after.collection) == (f"{name}_v1", f"{name}_v2")  # what their traces name
         assert ids(await after.search(asking("refund", limit=100))) == held
         question = asking("zzz", vector="other Handbook\nrefund 7.1", limit=1)
         assert [opened(found).text for found in await after.search(question)] == ["refund 7.1"]

@@ -19,11 +19,13 @@ from connectors.ledger.copying import Copied, copy
 from connectors.ledger.dialect import engine
 from connectors.ledger.door import Door
 from connectors.ledger.inbox import SqlInbox
+from connectors.ledger.memory import SqlMemory
 from connectors.ledger.migrations import HEAD
 from connectors.ledger.open import open_ledger
 from connectors.ledger.tables import METADATA, documents, scopes
 from connectors.ledger.traces import SqlTraces
-from connectors.ports import ChainVerdict, SourceConfig
+from connectors.ports import ChainVerdict, Event, SourceConfig
+from connectors.records import Node, Own
 from connectors.trace_signer import TraceSigner
 from connectors.vault import Vault
 from policies.access import AccessExpr, Unknown
@@ -70,6 +72,12 @@ class Move:
                 await ledger.catalog.finish(run, {"seen": documents, "complete": True}, NOW)
             await ledger.catalog.hide_subtree("wiki", "team", "rights changed", NOW + timedelta(microseconds=1))
             await ledger.catalog.entomb(DocumentId("wiki", "ä0.md"), "deleted", NOW)
+            memory = SqlMemory(ledger.door, "wiki")
+            facts = {"title": "half \ud800, ä"}
+            rules_of_its_own = Own(AccessExpr.any_of(HR))
+            await memory.put([Node("top", None, "top", "space", rules_of_its_own, NOW, False, facts=facts)])
+            await memory.keep_note("settle:top", "1")
+            await memory.told([Event("top", "moved", closes=True)], NOW)
             await self.ask(ledger.door)
             inbox = SqlInbox(ledger.door, Vault([KEY]))
             await inbox.receive(["event:1", "ts:1"], "T1", "U1", {"text": "?"}, MostWaiting(9, 9), NOW)

@@ -23,6 +23,7 @@ from policies.names import ScopeId
 from tests.connectors.conformance.catalog_suite import CatalogSuite
 from tests.connectors.conformance.cover_suite import CoverSuite
 from tests.connectors.conformance.facts_suite import FactsSuite
+from tests.connectors.conformance.memory_suite import MemorySuite
 from tests.connectors.ledger.making import HR, NOW, page, published, rules
 from tests.connectors.ledger.owner import Owner
 from tests.servers import Postgres
@@ -51,6 +52,10 @@ class TestPostgresqlCovers(CoverSuite):
 
 
 class TestPostgresqlCatalog(CatalogSuite):
+    pass
+
+
+class TestPostgresqlMemory(MemorySuite):
     pass
 
 

@@ -9,6 +9,7 @@ import pytest
 from tests.connectors.conformance.catalog_suite import CatalogSuite
 from tests.connectors.conformance.cover_suite import CoverSuite
 from tests.connectors.conformance.facts_suite import FactsSuite
+from tests.connectors.conformance.memory_suite import MemorySuite
 
 
 @pytest.fixture
@@ -31,4 +32,8 @@ class TestSqliteCovers(CoverSuite):
 
 
 class TestSqliteCatalog(CatalogSuite):
+    pass
+
+
+class TestSqliteMemory(MemorySuite):
     pass
