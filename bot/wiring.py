@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         Parser,
         People,
         Reranker,
+        Rights,
         Source,
         SourceConfig,
         Writer,
@@ -216,7 +217,14 @@ async def _open(
     opener = _Opener(settings, memory, far)
     sources = FarSources(ledger.sources, ledger.people, {*FAR, *far}, opener.far, clock)
     await stack.enter_async_context(sources)
-    directory = LateDirectory(LedgerDirectory(ledger.people), ledger.people, sources.rights)
+    logins = SqlLogins(ledger.door, vault)
+    providers = _providers(settings)
+    vouched = await _vouched(stack, providers, logins)
+
+    async def rights() -> Mapping[str, Rights]:
+        return {**await sources.rights(), **vouched}
+
+    directory = LateDirectory(LedgerDirectory(ledger.people), ledger.people, rights)
     index = await stack.enter_async_context(_index(settings, models.embedder, metrics, clock))
     # Every detector judged the passages when they came in; joined, they are judged by our own rules, which are fast.
     joined = Detectors(judges=(signals,))
@@ -261,8 +269,8 @@ async def _open(
         open_chat=_chat(settings),
         open_lines=_lines(settings),
         tickets=SqlTickets(ledger.door, vault),
-        logins=SqlLogins(ledger.door, vault),
-        open_providers=_providers(settings),
+        logins=logins,
+        open_providers=providers,
         seal_form=lambda secret: vault.pseudonym("link form", secret),
         sealed=SqlSealed(ledger.door, vault),
     )
@@ -292,6 +300,19 @@ def _lines(settings: Settings) -> Callable[[], AbstractAsyncContextManager[Lines
         return SlackSocket(address, token.reveal())
 
     return opened
+
+
+async def _vouched(
+    stack: AsyncExitStack, providers: Callable[[], AbstractAsyncContextManager[Providers]] | None, logins: Logins
+) -> Mapping[str, Rights]:
+    """Who tells whether people who linked themselves are still let in; nobody where linking is not set up."""
+    if providers is None:
+        return {}
+    from connectors.identity.logins import LoginRights
+
+    company = (await stack.enter_async_context(providers())).company
+    # No source can have this name: it begins with a space.
+    return {" logins": LoginRights(company, logins)}
 
 
 def _providers(settings: Settings) -> Callable[[], AbstractAsyncContextManager[Providers]] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.acts import Act, act
-from bot.errors import Unusable, WrongUse
+from bot.errors import WrongUse
 from bot.indexing import Indexing
 from bot.keeping import Keeping, add_source, change_state, overview, state_of, sync_named
 from bot.linking.linking import Holder
@@ -40,7 +40,7 @@ from bot.slack.grammar import (
 from connectors.chat import Chat, Message
 from connectors.errors import DoorError, Skip
 from connectors.logins import Ticket, Tickets
-from connectors.ports import Directory, Source, SourceConfig, TraceLog
+from connectors.ports import Directory, Finding, Source, SourceConfig, TraceLog
 from connectors.records import Skipped, Upsert
 from policies.facts import Kind, Subject
 from policies.names import DocumentId, Principal
@@ -258,19 +258,14 @@ class Administering:
         known = await self.doors.keeping.sources.get(config.name)
         if known is not None:
             return [f"There is a source of this name already; it is {known.state}, and its settings stay as they are."]
-        stated = [f"{key}: {value}" for key, value in config.settings.items()]
         async with self.doors.keeping.open_source(config, hurried=True) as opened:
-            if opened.far is None:
-                return stated + await self._counted(opened.source)
-            findings = await opened.far.probe(self.doors.clock())
-        for each in findings:
-            if each.essential and not each.ok:
-                raise Unusable(f"{each.problem}; {each.fix}")
-        return stated + [f"{each.check}: {'good' if each.ok else f'{each.problem}; {each.fix}'}" for each in findings]
+            if opened.far is not None:
+                return _findings(await opened.far.probe(self.doors.clock()))
+            return [*(f"{key}: {value}" for key, value in config.settings.items()), *await self._walked(opened.source)]
 
-    async def _counted(self, source: Source) -> list[str]:
-        """How many documents a source has, without reading any."""
-        documents, skipped, whole = 0, 0, True
+    async def _walked(self, source: Source) -> list[str]:
+        """What a first sync would read, without reading it in."""
+        documents, skipped, more = 0, 0, ""
         changes = source.changes(None, self.doors.clock())
         try:
             async with asyncio.timeout(_DRY_RUN):
@@ -278,15 +273,11 @@ class Administering:
                     documents += isinstance(change, Upsert)
                     skipped += isinstance(change, Skipped)
         except TimeoutError:
-            whole = False
+            more = " so far; there are more"
         finally:
             with suppress(Exception):  # a source that can't be closed was only looked at
                 await changes.aclose()
-        more = "" if whole else " so far; there are more"
-        return [
-            f"documents that would be read: {documents}{more}",
-            f"documents that can't be used: {skipped}",
-        ]
+        return [f"documents that would be read: {documents}{more}", f"documents that can't be used: {skipped}"]
 
     async def _purge_shown(self, holder: Holder, subject: Subject, text: str) -> Message:
         found = await self.doors.looking.documents.find(text, 6)
@@ -342,6 +333,9 @@ class Administering:
             case "add":
                 added = await add_source(self.doors.keeping, name, body["kind"], body["settings"])
                 done.sealed["after"] = _json(added)
+                if added["state"] == "refused":
+                    done.outcome = "refused"
+                    return _worded(f"{name} was not added: what is essential for it is not as it must be now.")
                 return self._begin(holder, f"source sync {name}", self._sync(name, full=False))
             case "pause" | "resume":
                 state = {"pause": "paused", "resume": "active"}[verb]
@@ -412,6 +406,16 @@ def _people(count: int) -> str:
 def _worded(text: str) -> Message:
     """A text that holds words from outside: nothing in it is shown as code."""
     return sentence(text[:_LONGEST_TOLD].replace("`", "'"))
+
+
+def _findings(findings: Sequence[Finding]) -> list[str]:
+    """What was found at a far source; WrongUse where it can't be added as it is."""
+    lacking = [
+        f"{each.check}: {each.problem} {each.fix}".strip() for each in findings if each.essential and not each.ok
+    ]
+    if lacking:
+        raise WrongUse(f"it can't be added as it is. {'; '.join(lacking)}")
+    return [f"{'ok' if each.ok else 'note'}: {each.check} {each.problem}".strip() for each in findings]
 
 
 def _not_his(ticket: Ticket | None, holder: Holder, subject: Subject) -> str | None:

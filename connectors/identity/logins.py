@@ -33,6 +33,7 @@ class LoginRights:
         self._company = company
         self._logins = logins
         self.provider = f"oidc:{company.issuer}"
+        self._asking: set[asyncio.Task[Membership]] = set()
 
     async def membership(self, account: str, kind: Kind, now: datetime) -> Membership:
         """Whether the account is open; DoorError where that can't be found out just now. What could not be found out
@@ -47,9 +48,21 @@ class LoginRights:
                 return _OPEN
             # One process asks: a refresh token that is used twice looks stolen, and closes the whole login.
             if await self._logins.claim(self.provider, account, now):
-                return await self._asked(account, now)
+                return await self._to_the_end(account, now)
             await asyncio.sleep(_PAUSE)
         raise Transient("another process asks the identity provider and does not come back")
+
+    async def _to_the_end(self, account: str, now: datetime) -> Membership:
+        """Ask, and keep what was heard also where nobody waits for it any more: the token that was used is spent."""
+        task = asyncio.create_task(self._asked(account, now))
+        self._asking.add(task)
+        task.add_done_callback(self._heard)
+        return await asyncio.shield(task)
+
+    def _heard(self, task: asyncio.Task[Membership]) -> None:
+        self._asking.discard(task)
+        if not task.cancelled():
+            task.exception()  # whoever waited has met it already
 
     async def _asked(self, account: str, now: datetime) -> Membership:
         # Read again under the claim: what was read before it may have been used by somebody else meanwhile.

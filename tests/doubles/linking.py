@@ -260,8 +260,7 @@ async def linking_house(
         )
         world.people = ledger.people  # type: ignore[assignment]  # the real ones
         await world.seat()
-        await world.sync()
-        world.at = clock()
+        await world.sync(pass_by=False)
         for name in ("asha", "ben", "gus", "zoe"):
             await ledger.people.link(f"{name}@example.com", f"oidc:{company.issuer}", name, world.at)
         await ledger.people.link("ben@example.com", f"slack:{TEAM}", "U0BEN", world.at)
@@ -309,8 +308,9 @@ async def linking_house(
         app.open_providers = opened
         edge = await stack.enter_async_context(in_slack(app, Metrics(), log))  # type: ignore[arg-type]
         assert edge is not None
-        assert edge._answerer.commands is not None
-        linking = edge._answerer.commands.linking
+        commands = edge._intake._clerk.answerer.commands
+        assert commands is not None
+        linking = commands.linking
         assert linking is not None
         await stack.enter_async_context(TestServer(front(edge), port=port))
         sender = Sender(home, lambda: world.at)

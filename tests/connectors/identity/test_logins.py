@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,14 +14,18 @@ import pytest
 from sqlalchemy import text, update
 
 from connectors.errors import DoorError, Stop, Transient
+from connectors.identity.directory import LedgerDirectory
+from connectors.identity.late import LateDirectory
 from connectors.identity.logins import FRESH, UNHEARD, LoginRights
 from connectors.identity.oidc import OidcProvider, Registration
 from connectors.ledger.logins import CLAIM, SqlLogins
 from connectors.ledger.open import Ledger, open_ledger
 from connectors.ledger.tables import logins as table
 from connectors.logins import Leg
+from connectors.ports import DirectoryTables, PersonRecord, Rights
 from connectors.vault import Vault
 from policies.facts import Kind
+from policies.names import Principal
 from tests.doubles.linking import Browser, clock
 from tests.doubles.slack_house import KEY
 from tests.openid import CLIENT, MISSING, SECRET, OpenId, openid
@@ -154,6 +158,47 @@ async def test_t144_a_token_that_is_used_twice_ends_the_login(at: Open) -> None:
     assert await at.provider.renew(first, clock()) is None  # somebody stole the first one
 
     assert await at.active("asha", 2 * LATER) is False
+
+
+@MISSING
+async def test_t144_what_the_provider_said_is_kept_where_nobody_waits_any_more(at: Open) -> None:
+    first = await at.log_in("asha")
+    slow = Counted(at.provider, pause=0.3)
+    rights = LoginRights(slow, at.logins)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await rights.membership("asha", Kind.MEMBER, at.now + LATER)
+    await asyncio.sleep(1.0)
+
+    held = await at.logins.held(at.rights.provider, "asha")
+    assert held is not None
+    assert held.refresh not in (None, first)
+    assert await at.active("asha", 2 * LATER)
+
+
+@MISSING
+async def test_t020_the_directory_makes_somebody_inactive_whose_login_was_closed(at: Open) -> None:
+    people = at.ledger.people
+    asha = PersonRecord("asha@example.com", "Asha", "member", True, ("grp:finance",))
+    await people.replace(DirectoryTables((asha,), {}, {}), at.now)
+    await people.bind("asha@example.com", {at.rights.provider: "asha", "slack:T1": "U0ASHA"}, at.now)
+    await at.log_in("asha")
+
+    async def rights() -> Mapping[str, Rights]:
+        return {" logins": at.rights}
+
+    directory = LateDirectory(LedgerDirectory(people), people, rights)
+    account = Principal("slack:T1:U0ASHA")
+    before = await directory.subject(account, at.now + LATER)
+    at.company.tell(closed=["asha"])
+    after = await directory.subject(account, at.now + LATER + timedelta(minutes=7))
+
+    assert before is not None
+    assert before.active is True
+    assert Principal("grp:finance") in before.principals
+    assert after is not None
+    assert after.active is False
+    assert after.principals == frozenset()
 
 
 @MISSING
