@@ -132,7 +132,9 @@ class Server:
     is_app: bool = True  # counts as an app for data security policies
     websudo: bool = False  # what is for admins answers with a page that asks for the password
     remote_api: bool = True  # JSON-RPC of old Data Centers is switched on
-    caps: dict[str, int] = field(default_factory=lambda: {"v2": 250, "bare": 1000, "expanded": 200, "body": 50, "inner": 200})
+    caps: dict[str, int] = field(
+        default_factory=lambda: {"v2": 250, "bare": 1000, "expanded": 200, "body": 50, "inner": 200}
+    )
     tells_operations: bool = True  # what an account may do to the product, where that is asked to be expanded
     v1_ancestors: frozenset[str] = frozenset({"page", "folder", "whiteboard", "database", "embed"})
     counts: Counter[str] = field(default_factory=Counter)  # by endpoint, its parts as {}

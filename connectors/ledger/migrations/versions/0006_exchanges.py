@@ -7,8 +7,8 @@ from alembic import op
 
 from connectors.ledger.tables import Utc
 
-revision = "0007"
-down_revision = "0006"
+revision = "0006"
+down_revision = "0005"
 branch_labels = None
 depends_on = None
 

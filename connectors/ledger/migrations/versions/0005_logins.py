@@ -7,7 +7,7 @@ from alembic import op
 
 from connectors.ledger.tables import Utc
 
-revision = "0006"
+revision = "0005"
 down_revision = "0004"
 branch_labels = None
 depends_on = None
