@@ -107,10 +107,10 @@ async def add_source(doors: Keeping, name: str, kind: str, settings: Mapping[str
         raise Unusable(f"there is a source {name!r} already; choose another name or remove it first")
     findings = await _looked_at(doors, wanted)
     if known is None and findings and any(each.essential and not each.ok for each in findings):
-        return _added(wanted, "refused", findings)
+        return _added(wanted, _nowhere(name, kind, "refused"), findings)
     config = known or await doors.sources.add(wanted, doors.clock())
     await _reread_directory(doors, config)
-    return _added(wanted, config.state, findings)
+    return _added(wanted, await state_of(doors, name), findings)
 
 
 async def _looked_at(doors: Keeping, config: SourceConfig) -> Sequence[Finding] | None:
@@ -123,9 +123,16 @@ async def _looked_at(doors: Keeping, config: SourceConfig) -> Sequence[Finding] 
         return findings
 
 
-def _added(config: SourceConfig, state: str, findings: Sequence[Finding] | None) -> Json:
+def _added(config: SourceConfig, state: Json, findings: Sequence[Finding] | None) -> Json:
     told = {} if findings is None else {"findings": [asdict(each) for each in findings]}
-    return {**config.settings, "name": config.name, "kind": config.kind, "state": state, **told}
+    return {**config.settings, **state, **told}
+
+
+def _nowhere(name: str, kind: str, state: str) -> Json:
+    """The state of a source that the ledger does not have."""
+    counts = {"documents": 0, "chunks": 0, "last_run": None, "lag_seconds": None}
+    nothing: Json = {"problems": [], "feeds": [], "stale_grant_bound_seconds": None}
+    return {"name": name, "kind": kind, "state": state, **counts, **nothing}
 
 
 async def overview(doors: Keeping) -> AsyncIterator[Json]:
@@ -145,7 +152,7 @@ async def state_of(doors: Keeping, name: str) -> Json:
 
 
 async def change_state(doors: Keeping, name: str, state: str) -> Json:
-    """Pause, resume or remove a source."""
+    """Pause, resume or remove a source; returns its state after that."""
     config = await _config(doors, name)
     match state:
         case "paused":
@@ -156,7 +163,8 @@ async def change_state(doors: Keeping, name: str, state: str) -> Json:
             await doors.sources.resume(name)
         case _:
             await _remove(doors, config)
-    return {"name": name, "kind": config.kind, "state": state}
+            return _nowhere(name, config.kind, state)
+    return await state_of(doors, name)
 
 
 async def _remove(doors: Keeping, config: SourceConfig) -> None:

@@ -48,7 +48,7 @@ class MemorySuite:
             Own(Unknown("it said \ud800 403")),
             Own(AccessExpr.any_of(Principal("x:\x00 half \ud800"))),
         ],
-        ids=repr,
+        ids=["none", "nobody", "two clauses", "a clause of nobody", "unknown", "no text"],
     )
     async def test_a_node_comes_back_as_it_was_put(self, memory: SqlMemory, rules_: Inherits | Own) -> None:
         facts = {"title": "ä \x00 \ud800 名", "place": "'\"%"}
