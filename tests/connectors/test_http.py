@@ -311,7 +311,7 @@ async def test_a_redirect_is_handed_back_where_it_is_not_to_be_followed() -> Non
     async with served({"/x": onward, "/there": handler}) as url, Site("vendor", url, QUICK) as site:
         handed = await site.request("GET", "x", repeatable=True, follow=False)
 
-    assert (302, "/there?signed") == (handed.status, handed.headers["location"])
+    assert (handed.status, handed.headers["location"]) == (302, "/there?signed")
     assert asked == []
 
 
