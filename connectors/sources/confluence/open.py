@@ -130,7 +130,7 @@ async def open_confluence(
 
 
 async def _probed(wiki: Wiki, chosen: Chosen, now: datetime) -> Sequence[Finding]:
-    return await probe.findings(wiki, chosen.spaces, chosen.cloud, chosen.live_check)
+    return await probe.findings(wiki, chosen.spaces, chosen.cloud, chosen.product_groups)
 
 
 def _account(chosen: Chosen, secret: Secret) -> Account:

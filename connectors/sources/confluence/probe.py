@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from connectors.errors import DoorError
@@ -18,8 +18,8 @@ _MOST_LISTS = 60  # answers that are counted
 _PAGES_A_SECOND = 5.0  # asked one by one, cut and embedded on a small machine
 
 
-async def findings(wiki: Wiki, keys: Sequence[str], cloud: bool, live_check: str) -> Sequence[Finding]:
-    """Everything that was looked at, in order; nothing is read that a sync would not read."""
+async def findings(wiki: Wiki, keys: Sequence[str], cloud: bool, product_groups: Collection[str]) -> Sequence[Finding]:
+    """Everything that was looked at, in order; nothing is read that a sync or a question would not read."""
     try:
         spaces = await wiki.spaces(keys)
     except Lost as error:
@@ -40,7 +40,23 @@ async def findings(wiki: Wiki, keys: Sequence[str], cloud: bool, live_check: str
     rights = [await _space(wiki, space, cloud) for space in spaces[:_LOOKED_AT]]
     if any(each.ok for each in rights):
         rights = [replace(each, essential=False) for each in rights]  # the others can be answered from
+    found += [] if cloud or product_groups else [await _use(wiki)]
     return [*found, *rights, await _content(wiki, spaces), await _count(wiki, spaces)]
+
+
+async def _use(wiki: Wiki) -> Finding:
+    """Whether a Data Center tells who may use it at all."""
+    name, fix = "who may use Confluence", "name the groups that may with --product-group"
+    try:
+        await wiki.client.get("rest/api/permissions")
+    except Lost as error:
+        if error.status in (404, 405, 410):
+            told = "a version before 9.3 does not tell, so that everybody in any group counts"
+            return Finding(name, False, told, fix, essential=False)
+        return Finding(name, False, f"{error}: nobody would be let in", "make the account an administrator")
+    except DoorError as error:
+        return Finding(name, False, f"{error}: nobody would be let in", "make the account an administrator")
+    return Finding(name, True)
 
 
 async def _space(wiki: Wiki, space: Space, cloud: bool) -> Finding:
