@@ -25,7 +25,7 @@ _GUEST_MARK = "#ext#"
 class Entry:
     """A person as a site collection knows him."""
 
-    id: str  # of the site's own; means nothing in another site
+    id: str  # the site's own number and the name; means nothing in another site
     upn: str  # in lower case
     oid: str  # of the directory, where SharePoint tells it; else empty
 
@@ -35,7 +35,8 @@ class Entry:
         oid = told.get("NameId") if isinstance(told, dict) else told
         number = row.get("Id")
         name = upn.casefold()
-        return cls(str(number) if number else f"name:{name}", name, oid.casefold() if isinstance(oid, str) else "")
+        # By both: whose login name SharePoint changed is asked about anew.
+        return cls(f"{number or ''}|{name}", name, oid.casefold() if isinstance(oid, str) else "")
 
 
 @dataclass(slots=True)

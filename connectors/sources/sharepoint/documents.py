@@ -137,6 +137,8 @@ class Documents:
         try:
             now = (await self.client.graph(item, {"$select": "id,publication"})).get("publication")
         except Refused as error:
+            if error.status in _NOT_OFFERED and not self.listing.drafts:
+                return body
             raise Transient("it changed while it was being read; the next sync takes it") from error
         if isinstance(now, dict) and now.get("level") not in (None, "published"):
             try:

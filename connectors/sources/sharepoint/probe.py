@@ -66,9 +66,8 @@ async def _site(client: Client, address: str) -> list[Finding]:
     if found.listings:
         flag = {"$select": "Id,HasUniqueRoleAssignments"}
         path = f"web/lists(guid'{found.listings[0].id}')"
-        findings.append(
-            await _tried(f"{address}: rights of a list", _reads(client, found.listings[0].web.url, path, flag))
-        )
+        read = _reads(client, found.listings[0].web.url, path, flag)
+        findings.append(await _tried(f"{address}: rights of a list", read, accepted=True))
     findings.append(_something(address, found))
     return findings
 

@@ -115,3 +115,20 @@ async def test_two_people_without_a_number_of_their_own_are_not_taken_for_one(he
 
     assert await here.house.over() == []
     assert await here.house.under() == []
+
+
+async def test_an_entry_under_another_name_is_another_person(here: Office) -> None:
+    tenant = here.house.tenant
+    tenant.gaps = Gaps(directory_ids=True)
+    closed = tenant.file(here.site.web.lists[0], "closed.md", "Words that are closed")
+    tenant.break_inheritance(closed, copy=False)
+    tenant.grant(closed, here.ben)
+    await here.house.sync()
+    assert closed.name in await here.house.names(here.ben)
+
+    entry = tenant.entry(here.site, here.ben)
+    entry.login, entry.oid = f"i:0#.f|membership|{here.cleo.upn}", here.cleo.oid
+    await here.house.sync()
+
+    assert await here.house.over() == []
+    assert closed.name in await here.house.names(here.cleo)
