@@ -47,6 +47,7 @@ CERTAIN = timedelta(days=7)
 """After so long, what vanished together with many others is gone."""
 PATIENCE = 5  # documents in a row that can't be described before the source counts as away
 _NOTE = "settle:"
+_OWED = "owed:"  # and a container: something went there out of another one, and is closed until it is settled there
 _OPENED_AFTER = 200  # documents moved, before those that are done are opened
 _DEEPEST = 500  # objects within objects
 
@@ -60,7 +61,7 @@ Skip and Transient are about this document alone."""
 
 async def unsettled(memory: Memory) -> Sequence[str]:
     """The containers to settle: those that were marked, and those with documents of which the ledger has to be told."""
-    marked = [name.removeprefix(_NOTE) for name in await memory.notes(_NOTE)]
+    marked = [name.removeprefix(prefix) for prefix in (_NOTE, _OWED) for name in await memory.notes(prefix)]
     return sorted({*marked, *await memory.untold()})
 
 
@@ -109,6 +110,7 @@ async def settle(
     within: tuple[str, ...] = (),
     walk: str | None = None,
     describe: Describe | None = None,
+    everything: bool = False,
 ) -> AsyncIterator[Change]:
     """Everything that the ledger has to be told so that it says of a container what its nodes say.
 
@@ -117,8 +119,13 @@ async def settle(
     read. No scope of the container counts as verified later, so that leases bound what a missed change may do.
     `within`: the ids of what the container stands in, outermost first. `walk`: the enumeration that has seen everything
     in the container; nodes that do not bear it are forgotten, and their documents deleted unless it is too much at
-    once. `describe`: tells of the documents of which the ledger has to be told, where the source does not itself.
+    once. `describe`: tells of the documents of which the ledger has to be told, where the source does not itself;
+    `everything`: of all of them, as a run without a cursor does.
+
+    What is closed is opened when it was read again: an object when its rules were, the container when its node's were.
+    What stands above the container is opened by whoever closed it.
     """
+    owed = await memory.note(_OWED + container)
     nodes = {node.key: node async for node in memory.of_container(container)}
     placed = {each.key: each async for each in memory.placed(container)}
     closed = await memory.closed()
@@ -132,12 +139,12 @@ async def settle(
     if base_at is None:
         base_at = nodes[container].rules_at if container in nodes else now
     placing = Placing(container, within, kept.values())
-    view = _View(placing, documents, kept, placed, losses, closed, describe is not None)
+    view = _View(placing, documents, kept, placed, losses, closed, describe is not None, everything)
 
     for root, reason in view.closing.items():
         yield Closed(root, reason)
     for other in sorted(losses.left_for):
-        await mark(memory, other)
+        await memory.keep_note(_OWED + other, now.isoformat())
     stated = await memory.stated()
     rules = placing.rules(source, base, base_at, join, lease)
     for rule in rules.values():
@@ -162,6 +169,8 @@ async def settle(
         yield Deleted(DocumentId(source, key))
     for root in view.opening(base_at, walk):
         yield Reopened(root)
+    if owed is not None and owed == await memory.note(_OWED + container):
+        await memory.keep_note(_OWED + container, None)
 
 
 async def _told(
@@ -255,12 +264,15 @@ class _View:
         losses: _Losses,
         closed: Mapping[str, ClosedRoot],
         tells: bool,
+        everything: bool,
     ) -> None:
         self.nodes = nodes
         self.placed = placed
         self.losses = losses
         self.untold = [
-            key for key in documents if tells and (key not in placed or placed[key].revision != nodes[key].mark)
+            key
+            for key in documents
+            if tells and (everything or key not in placed or placed[key].revision != nodes[key].mark)
         ]
         self.resting: list[str] = []  # what stands in other things now, under the same rules
         self._container = placing.container
@@ -277,8 +289,9 @@ class _View:
                 continue
             root = _outermost(key, old, new, placing.container)
             self._moving.setdefault(root, []).extend([] if key in told else [key])
-            if key in told:
-                self._open_last.add(root)
+        if told:
+            # Opening anything lets what widens count, and new readers must not see an old text.
+            self._open_last |= self._moving.keys()
 
     @property
     def closing(self) -> Mapping[str, str]:
@@ -321,7 +334,8 @@ class _View:
             return True
         if root == self._container:
             refused = was.reason.startswith(REFUSED) and walk is None
-            return was.reason == MOVING or (base_at >= was.since and not refused)
+            read_at = self.nodes[root].rules_at if root in self.nodes else base_at
+            return was.reason == MOVING or (read_at >= was.since and not refused)
         if root not in self.nodes:
             return False
         return was.reason == MOVING or self.nodes[root].rules_at >= was.since

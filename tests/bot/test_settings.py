@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.settings import Secret, Settings, WrongSettings, rows
+from bot.settings import NoSuchSetting, Secret, Settings, WrongSettings, rows
 from policies.names import Principal
 
 KEY = "a-key-that-must-not-be-seen"
@@ -167,3 +167,46 @@ def test_names_that_are_no_persons_are_a_list() -> None:
         "Grace Desk",
     )
     assert "separated by commas" in wrong(NOT_NAMES=" , ")
+
+
+# ---------------------------------------------------------------- the secrets of sources
+
+
+def test_a_secret_is_read_where_its_reference_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "token").write_text(f"  {KEY}\n")
+    monkeypatch.setenv("WIKI_TOKEN", KEY)
+
+    assert Settings.read({}).secret({"secret_file": str(tmp_path / "token")}) == KEY
+    assert Settings.read({}).secret({"secret_env": "WIKI_TOKEN"}) == KEY
+
+
+@pytest.mark.parametrize(
+    ("reference", "says"),
+    [
+        ({"secret_env": "NO_SUCH_VARIABLE"}, "'NO_SUCH_VARIABLE' is not set"),
+        ({"secret_env": "FOOTNOTE_COHERE_API_KEY"}, "is a setting"),
+        ({"secret_env": "FOOTNOTE_SECRET_KEYS_FILE"}, "is a setting"),
+        ({"secret_file": "/no/such/file"}, "can't be read"),
+        ({"secret_file": "/dev/null"}, "is empty"),
+        ({"secret": KEY}, "by the name of a variable or of a file"),
+        ({"secret_env": "A", "secret_file": "b"}, "by the name of a variable or of a file"),
+        ({}, "by the name of a variable or of a file"),
+    ],
+)
+def test_a_secret_that_is_not_there_is_one_sentence(reference: dict[str, str], says: str) -> None:
+    with pytest.raises(WrongSettings, match=says) as caught:
+        Settings.read({}).secret(reference)
+
+    assert KEY not in str(caught.value)
+
+
+def test_a_variable_with_the_prefix_may_hold_the_secret_of_a_source() -> None:
+    environ = {"FOOTNOTE_WIKI_TOKEN": KEY, "FOOTNOTE_DATABSE_URL": "x"}
+    with pytest.raises(NoSuchSetting) as caught:
+        Settings.read(environ)
+
+    assert caught.value.names == {"FOOTNOTE_WIKI_TOKEN", "FOOTNOTE_DATABSE_URL"}
+    assert KEY not in str(caught.value)
+    with pytest.raises(WrongSettings, match="did you mean FOOTNOTE_DATABASE_URL"):
+        Settings.read(environ, secrets=["FOOTNOTE_WIKI_TOKEN"])
+    assert Settings.read(environ, secrets=list(environ)) == Settings.read({})

@@ -122,6 +122,7 @@ class FarPages:
                 self.name,
                 walk=walk,
                 describe=self._describe,
+                everything=cursor is None,
             ):
                 yield change
             done.append(space)

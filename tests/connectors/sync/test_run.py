@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from connectors.errors import Stop, Transient
+from connectors.errors import DoorError, Stop, Transient
 from connectors.index.embedded import EmbeddedIndex
 from connectors.ledger.open import open_ledger
 from connectors.ports import IndexIdentity
-from connectors.records import Checkpoint, Deleted, Moved, ParsedRecord, Skipped, Upsert
-from connectors.sync.run import Doors, sync
-from policies.names import DocumentId
+from connectors.records import (
+    AccessChanged,
+    Change,
+    Checkpoint,
+    Closed,
+    Deleted,
+    Moved,
+    ParsedRecord,
+    Reopened,
+    ScopeRules,
+    Skipped,
+    Upsert,
+    Verified,
+)
+from connectors.sync.run import Doors, SyncReport, sync
+from policies.access import AccessExpr
+from policies.facts import ScopeState
+from policies.names import DocumentId, Principal
+from tests.connectors.ledger.making import NOW
 from tests.connectors.sync.tree import NAME, Tap, Tree
 from tests.memory import HashingEmbedder, LineParser, ListSource, MemoryIndex, MemoryLedger, WordDetector
 
@@ -648,3 +666,99 @@ class Plain:
                 return []
             path = path.rpartition("/")[0] or "."
         return self.rules[path]
+
+
+# ---------------------------------------------------------------- sources that are outside systems
+
+
+def far_rules(root: str, *readers: str, at: datetime = NOW) -> AccessChanged:
+    access = AccessExpr.any_of(*map(Principal.parse, readers))
+    return AccessChanged(ScopeRules("far", root, access, ScopeState.ACTIVE, at, timedelta(hours=1)))
+
+
+async def run_of(ledger: MemoryLedger, *changes: Change | DoorError, tap: Tap | None = None) -> SyncReport:
+    catalog = tap.on(ledger) if tap else ledger
+    doors = Doors(catalog, MemoryIndex(), LineParser(), HashingEmbedder(), WordDetector())
+    return await sync(ListSource("far", changes), doors, lambda: NOW)
+
+
+async def test_rules_told_in_one_breath_are_one_step() -> None:
+    ledger, tap = MemoryLedger(), Tap()
+    rules = [far_rules(f"r{number}", "grp:a") for number in range(50)]
+    report = await run_of(ledger, *rules, Checkpoint("1", complete=True, whole=False), tap=tap)
+
+    assert report.access_changed == 50
+    assert tap.named.count("state_all") == 1
+
+
+async def test_what_is_told_twice_of_one_root_is_two_steps_in_their_order() -> None:
+    ledger, tap = MemoryLedger(), Tap()
+    first, second = far_rules("r", "grp:a"), far_rules("r", "grp:b")
+    await run_of(ledger, first, second, Checkpoint("1", complete=True, whole=False), tap=tap)
+
+    recorded = await ledger.rules_of("far", "r")
+    assert recorded is not None
+    assert recorded.access == second.rules.access
+
+
+async def test_what_a_source_closed_before_it_failed_is_closed_and_named() -> None:
+    ledger = MemoryLedger()
+    report = await run_of(ledger, Closed("space", "403"), Transient("the system is away"))
+
+    assert ("far", "space") in ledger.hidden_subtrees
+    assert not report.complete
+    assert "'space' is closed: 403" in report.problems
+
+
+async def test_what_a_source_told_counts_while_it_waits_for_its_system() -> None:
+    ledger, seen = MemoryLedger(), []
+
+    class Slow:
+        name = "far"
+
+        async def changes(self, cursor: str | None, now: datetime) -> AsyncGenerator[Change, None]:
+            yield Closed("space", "403")
+            async with asyncio.timeout(30):
+                while not ledger.hidden_subtrees:  # noqa: ASYNC110 - nobody there sets an event
+                    await asyncio.sleep(0.01)
+            seen.append(dict(ledger.hidden_subtrees))
+            yield Checkpoint("1", complete=True, whole=False)
+
+    await sync(Slow(), Doors(ledger, MemoryIndex(), LineParser(), HashingEmbedder(), WordDetector()), lambda: NOW)
+
+    assert seen
+
+
+async def test_opening_lets_what_widens_count_first() -> None:
+    ledger, tap = MemoryLedger(), Tap()
+    await run_of(ledger, far_rules("r", "grp:a"), Checkpoint("1", complete=True, whole=False))
+    changes = (Closed("r", "moving"), far_rules("r", "grp:a", "grp:b"), Reopened("r"))
+    await run_of(ledger, *changes, Checkpoint("2", complete=True, whole=False), tap=tap)
+
+    named = [name for name in tap.named if name in ("hide_subtrees", "state_all", "show_subtrees")]
+    assert named == ["hide_subtrees", "state_all", "state_all", "show_subtrees"]
+    assert ledger.hidden_subtrees == {}
+
+
+async def test_a_checkpoint_of_a_source_that_tells_of_deletions_prunes_nothing() -> None:
+    ledger = MemoryLedger()
+    await run_of(ledger, far_rules("r", "grp:a"), Checkpoint("1", complete=True, whole=False))
+    report = await run_of(ledger, Checkpoint("2", complete=True, whole=False, problems=("a limit was met",)))
+
+    recorded = await ledger.rules_of("far", "r")
+    assert recorded is not None
+    assert recorded.state is ScopeState.ACTIVE
+    assert report.problems == ("a limit was met",)
+
+
+async def test_rules_that_were_read_again_only_begin_their_lease_anew() -> None:
+    ledger, tap = MemoryLedger(), Tap()
+    await run_of(ledger, far_rules("r", "grp:a"), Checkpoint("1", complete=True, whole=False))
+    later = NOW + timedelta(minutes=30)
+    report = await run_of(ledger, Verified(("r",), later), Checkpoint("2", complete=True, whole=False), tap=tap)
+
+    recorded = await ledger.rules_of("far", "r")
+    assert recorded is not None
+    assert recorded.verified_at == later
+    assert report.access_changed == 0
+    assert "state_all" not in tap.named
