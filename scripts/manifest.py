@@ -34,7 +34,8 @@ WITH_THE_AGENT = frozenset({"assistant:write"})
 """What an app with the agent's messages tab has to have."""
 
 _HEADS = {
-    False: "# The Slack app of one company, which is reached over HTTPS. Written by `make manifest`; put your own host\n"
+    False: "# The Slack app of one company, which is reached over HTTPS. Written by `make manifest`; put your own "
+    "host\n"
     "# in with: make manifest HOST=answers.example.com\n",
     True: "# The same app over Socket Mode: Slack reaches nothing of yours. People's browsers still do, for linking.\n"
     "# Written by `make manifest`; put your own host in with: make manifest HOST=answers.example.com\n",
