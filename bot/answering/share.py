@@ -55,7 +55,7 @@ async def share(answer: Answered, texts: Texts, question: Question, doors: Doors
             attempts = [Attempt(verdict.listening, delivered=Delivery(reply, audience, verdict.judged))]
     except Exception as trouble:  # the task boundary: whatever broke, nothing is shared
         error = trace.where(trouble)
-    await doors.traces.end(trace_id, trace.end(outcome, attempts, {}, (), error), {}, doors.clock())
+    await doors.traces.end(trace_id, trace.end(outcome, attempts, {}, (), None, error), {}, doors.clock())
     return outcome if isinstance(outcome, Answered) else None
 
 
