@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from bot.acts import Act, act
@@ -22,7 +21,7 @@ from bot.indexing import Indexing
 from bot.keeping import Keeping, add_source, change_state, overview, state_of, sync_named
 from bot.linking.linking import Holder
 from bot.looking import Looking, who, why
-from bot.slack import told
+from bot.slack import adding, told
 from bot.slack.administrators import Administrators
 from bot.slack.blocks import sentence
 from bot.slack.grammar import (
@@ -101,8 +100,8 @@ class Administering:
             return sentence("Nothing is searched yet: no source was added.")
         return sentence(f"I search {' and '.join(named)}, and there only what you may read.")
 
-    async def do(self, holder: Holder, command: Line, text: str) -> Message:
-        """Carry out a command, or say why not; `text` is the line as it was written."""
+    async def do(self, holder: Holder, command: Line, text: str, trigger: str = "") -> Message:
+        """Carry out a command, or say why not; `text` is the line as it was written, `trigger` opens a form for it."""
         now = self.doors.clock()
         subject = await self._subject(holder, now)
         actor = str(subject.person) if subject is not None else holder.account
@@ -112,6 +111,8 @@ class Administering:
                 return sentence(problem)
             assert subject is not None  # noqa: S101 - nobody is let in without one
             try:
+                if isinstance(command, SourceLine) and command.verb == "add":
+                    return await self._form(command.name, trigger)
                 return await self._carried_out(holder, subject, command, done)
             except (WrongUse, DoorError) as error:
                 done.outcome = "refused" if isinstance(error, WrongUse) else "failed"
@@ -149,8 +150,6 @@ class Administering:
                 return await self._list()
             case SourceLine("show", name):
                 return await self._show(name)
-            case SourceLine("add", kind):
-                return sentence(_how_to_add(kind))
             case SourceLine("sync", name, full):
                 await state_of(self.doors.keeping, name)  # a name that nobody knows is said at once
                 return self._begin(holder, f"source sync {name}", self._sync(name, full=full))
@@ -234,18 +233,30 @@ class Administering:
         secret = await self._ticket(holder, subject, {"verb": verb, "name": name}, SHOWN_FOR)
         return told.to_confirm(f"{verb} source {name}?", [counts, effect], secret, danger=verb == "remove")
 
-    async def add(self, holder: Holder, name: str, kind: str, settings: Mapping[str, Any]) -> Message:
+    async def _form(self, kind: str, trigger: str) -> Message:
+        """Open the form for a new source."""
+        if kind not in adding.KINDS:
+            raise WrongUse(f"there is no kind of source {kind!r}; there are {', '.join(adding.KINDS)}")
+        try:
+            await self.doors.chat.show_view(trigger, adding.form(kind))
+        except Skip:
+            return sentence(told.FORM_LATE)
+        return sentence(told.FORM)
+
+    async def add(self, holder: Holder, kind: str, given: Mapping[str, str]) -> Message:
         """A form for a new source was sent off: look at the source, change nothing, and show what would be added."""
         now = self.doors.clock()
         subject = await self._subject(holder, now)
         command = SourceLine("add", kind)
         actor = str(subject.person) if subject is not None else holder.account
-        async with act(self.doors.traces, "admin", name_of(command), actor, now, f"source add {kind} {name}") as done:
+        text = f"source add {kind} {given.get('name', '')}"
+        async with act(self.doors.traces, "admin", name_of(command), actor, now, text) as done:
             if problem := self._may_not(subject, command):
                 done.outcome = "refused"
                 return sentence(problem)
             assert subject is not None  # noqa: S101 - nobody is let in without one
             try:
+                name, settings = adding.settings_of(kind, given)
                 lines = await self._looked_at(SourceConfig(name, kind, settings))
             except (WrongUse, DoorError) as error:
                 done.outcome = "refused"
@@ -425,21 +436,6 @@ def _not_his(ticket: Ticket | None, holder: Holder, subject: Subject) -> str | N
     if ticket.body["verb"] == "purge":
         return told.SECOND if himself or ticket.body["account"] == holder.account else None
     return None if himself and ticket.body["account"] == holder.account else told.USED
-
-
-def _how_to_add(kind: str) -> str:
-    return (
-        f"A source of kind {kind!r} is added on the command line: `footnote source add {kind} NAME …`. "
-        "There its secret stays where it is; the help of that command says what it takes."
-    )
-
-
-def folder_settings(path: str) -> Mapping[str, Any]:
-    """The settings of a files source; WrongUse for a folder that is not there."""
-    folder = Path(path).expanduser()
-    if not folder.is_absolute() or not folder.is_dir():
-        raise WrongUse(f"there is no folder {path!r} on the machine that runs footnote; write its whole path")
-    return {"path": str(folder.resolve())}
 
 
 def _json(content: Mapping[str, Any]) -> str:

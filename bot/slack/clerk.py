@@ -174,6 +174,11 @@ class Clerk:
     # ------------------------------------------------------------ forms
 
     async def _submitted(self, form: Submitted, letter: Letter, mark: str) -> None:
+        if form.form == "source_add":
+            if (commands := self.answerer.commands) is not None:
+                holder = Holder(form.asker_team, form.asker)
+                await self._say_alone(form, await commands.submitted(holder, form.name, form.words))
+            return
         memory = self.answerer.memory
         exchange = await memory.find(form.name)
         if exchange is None or exchange.asker != form.account:

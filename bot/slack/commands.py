@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from bot.linking import notices
@@ -39,9 +40,17 @@ class Commands:
         line = grammar.line(asked.text)
         if self.administering is None or (line is None and word != "sources"):
             return sentence(notices.NOT_A_COMMAND)
-        return await (
-            self.administering.searched() if line is None else self.administering.do(holder, line, asked.text)
-        )
+        if line is None:
+            return await self.administering.searched()
+        # The key that tells a second delivery of a command is the trigger that opens a form for it.
+        trigger = asked.keys[0].partition(":")[2] if asked.keys else ""
+        return await self.administering.do(holder, line, asked.text, trigger)
+
+    async def submitted(self, holder: Holder, kind: str, fields: str) -> Message:
+        """The form for a new source was sent off; `fields` is a JSON object of what stands in it."""
+        if self.administering is None:
+            return sentence(notices.NOT_A_COMMAND)
+        return await self.administering.add(holder, kind, json.loads(fields))
 
     async def pressed(self, holder: Holder, deed: str, secret: str) -> Message:
         """One of our buttons was pressed: "This wasn't me", or the one that goes on with what was shown."""

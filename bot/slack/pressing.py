@@ -7,6 +7,7 @@ worth nothing without his being the one whom it was made for.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,9 +16,11 @@ from bot.slack.reading import Malformed, a_user, an_id, an_object, typed, words
 from connectors.chat import Workspace
 
 SHARE, FEEDBACK, DELETE, REASONS, ASK = "share", "feedback", "delete", "reasons", "ask_about_message"
+ADD: Literal["source_add"] = "source_add"
 LONGEST_WORDS = 500  # characters that a person may add to a rating
 _LONGEST_TEXT = 3_000  # characters of a message that is asked about
 _MOST_REASONS = 10
+_MOST_FIELDS = 20  # of a form for a source
 
 Deed = Literal["share", "good", "bad", "delete", "not me", "confirm"]
 """What a button does; the last two stand under notices and commands, and are done where these are."""
@@ -49,7 +52,7 @@ class Submitted:
     keys: tuple[str, ...]
     asker: str
     asker_team: str
-    form: Literal["reasons", "ask_about_message"]
+    form: Literal["reasons", "ask_about_message", "source_add"]
     name: str
     words: str
     reasons: tuple[str, ...] = ()
@@ -190,10 +193,19 @@ def _deed(action: Mapping[str, Any]) -> tuple[Deed | None, str]:
 def _submitted(payload: Mapping[str, Any], who: str, team: str) -> Interaction:
     view = an_object(payload.get("view"))
     form = view.get("callback_id")
-    if form not in (REASONS, ASK):
+    if form not in (REASONS, ASK, ADD):
         return Nothing("another form")
     state = an_object(an_object(view.get("state") or {}).get("values") or {})
     given = {key: field for block in state.values() for key, field in an_object(block).items()}
+    if form == ADD:
+        return Submitted(
+            keys=(f"view:{team}:{an_id(view, 'id')}",),
+            asker=who,
+            asker_team=team,
+            form=ADD,
+            name=words(view, "private_metadata", 200),
+            words=json.dumps({key: _typed_in(an_object(field)) for key, field in list(given.items())[:_MOST_FIELDS]}),
+        )
     text = an_object(given.get("words") or {}).get("value")
     chosen = an_object(given.get("reasons") or {}).get("selected_options") or []
     reasons = [an_object(each).get("value") for each in chosen[:_MOST_REASONS]] if isinstance(chosen, list) else []
@@ -206,6 +218,13 @@ def _submitted(payload: Mapping[str, Any], who: str, team: str) -> Interaction:
         words=text[:_LONGEST_TEXT] if isinstance(text, str) else "",
         reasons=tuple(each for each in reasons if isinstance(each, str)),
     )
+
+
+def _typed_in(field: Mapping[str, Any]) -> str:
+    """What stands in one field of a form: what was typed, or the one thing that was chosen."""
+    chosen = field.get("selected_option")
+    value = chosen.get("value") if isinstance(chosen, dict) else field.get("value")
+    return value[:LONGEST_WORDS] if isinstance(value, str) else ""
 
 
 def _about(payload: Mapping[str, Any], who: str, team: str, us: Workspace) -> Interaction:

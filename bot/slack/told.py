@@ -16,7 +16,7 @@ _LONGEST = 2_800  # characters of a listing
 _LONGEST_LINE = 200
 
 HELP = """source list · source show NAME — which sources there are, and how they are
-source add files — a form for a new source
+source add files|confluence|sharepoint — a form for a new source
 source sync NAME [full] — bring it up to date
 source pause NAME · source resume NAME
 source remove NAME — forget it and all that was read from it
@@ -36,6 +36,8 @@ NOT_ADMIN = (
 NO_GROUP = "Nobody administers yet: FOOTNOTE_ADMIN_GROUP names the group whose members may."
 USED = "That was done already, has had its time, or is not yours to confirm."
 SECOND = "Another administrator has to confirm this: you asked for it yourself."
+FORM = "Fill in the form that opened. What you add is looked at first, and shown before anything changes."
+FORM_LATE = "That took too long for a form. Write the same once more."
 BEGUN = "Begun. I tell you in a direct message when it is done."
 
 

@@ -20,6 +20,7 @@ from bot.settings import Settings
 from bot.slack import grammar, told
 from bot.slack.administering import Administering
 from bot.slack.commands import Commands
+from bot.slack.incoming import Asked
 from bot.slack.opening import opened_commands
 from bot.wiring import App, open_app
 from connectors.chat import Message
@@ -347,7 +348,8 @@ async def test_a_source_is_looked_at_shown_and_added_once_confirmed(at: Desk, tm
     (other / "access.toml").write_text('readers = ["grp:staff"]\n')
     assert at.commands.administering is not None
 
-    first = await at.commands.administering.add(Holder(TEAM, ASHA), "other", "files", {"path": str(other)})
+    form = json.dumps({"name": "other", "path": str(other)})
+    first = await at.commands.submitted(Holder(TEAM, ASHA), "files", form)
     assert "documents that would be read: 1" in words(first)
     assert await at.state("other") is None
     assert await at.confirm(ASHA, first) == told.BEGUN
@@ -357,9 +359,47 @@ async def test_a_source_is_looked_at_shown_and_added_once_confirmed(at: Desk, tm
 
 async def test_who_does_not_administer_adds_nothing(at: Desk, tmp_path: Path) -> None:
     assert at.commands.administering is not None
-    message = await at.commands.administering.add(Holder(TEAM, MARTA), "other", "files", {"path": str(tmp_path)})
+    given = {"name": "other", "path": str(tmp_path)}
+    message = await at.commands.administering.add(Holder(TEAM, MARTA), "files", given)
 
     assert words(message) == told.NOT_ADMIN.replace("`", "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "said"),
+    [
+        ("files", {"name": "other"}, "can't be added without: Folder"),
+        ("files", {"name": "other", "path": "pages"}, "there is no folder 'pages'"),
+        ("wiki", {"name": "other"}, "there is no kind of source 'wiki'"),
+        (
+            "confluence",
+            {"name": "w", "base_url": "https://w.example", "edition": "cloud", "auth": "bearer",
+             "secret_env": "ATATT3xFfGF0-a-token", "live_check": "off"},
+            "never a token",
+        ),
+        ("sharepoint", {"name": "s", "tenant": "t", "client_id": "c", "certificate_file": "/no/such.pem",
+                        "sites": "https://s.example", "live_check": "off"}, "there is no such file"),
+    ],
+)  # fmt: skip
+async def test_a_form_that_lacks_something_adds_nothing(at: Desk, kind: str, given: dict[str, str], said: str) -> None:
+    message = await at.commands.submitted(Holder(TEAM, ASHA), kind, json.dumps(given))
+
+    assert said in words(message)
+    assert [config.name for config in await at.app.keeping.sources.list()] == ["pages"]
+    assert "ATATT" not in words(message)
+
+
+async def test_a_form_opens_for_an_administrator_and_asks_for_no_secret(at: Desk) -> None:
+    asked = Asked(("command:133.7.a",), ASHA, TEAM, "command", "C1", "source add confluence")
+    message = await at.commands.reply(asked)
+
+    [call] = at.slack.to("views.open")
+    labels = [block["label"]["text"] for block in call.arguments["view"]["blocks"]]
+    assert call.arguments["trigger_id"] == "133.7.a"
+    assert "Environment variable that holds its token" in labels
+    assert words(message) in (told.FORM, told.FORM_LATE)
+    await at.commands.reply(replace(asked, asker=MARTA))
+    assert len(at.slack.to("views.open")) == 1
 
 
 async def test_no_answer_to_a_command_is_for_anybody_else(at: Desk) -> None:
