@@ -43,7 +43,16 @@ class Reply:
 class Intake:
     """Takes in what was verified."""
 
-    def __init__(self, chat: Chat, inbox: Inbox, desk: Desk, clerk: Clerk, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        chat: Chat,
+        inbox: Inbox,
+        desk: Desk,
+        clerk: Clerk,
+        clock: Callable[[], datetime],
+        limits: MostWaiting = LIMITS,
+    ) -> None:
+        self._limits = limits
         self._chat = chat
         self._inbox = inbox
         self._desk = desk
@@ -94,7 +103,7 @@ class Intake:
         try:
             async with asyncio.timeout(ACCEPTING):
                 received = await self._inbox.receive(
-                    content.keys, us.team, content.account, body, LIMITS, self._clock()
+                    content.keys, us.team, content.account, body, self._limits, self._clock()
                 )
         except (DoorError, TimeoutError):
             # Slack delivers an event again that was not acknowledged, and never a command.

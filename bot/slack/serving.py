@@ -12,12 +12,13 @@ from bot.slack.answer import Answerer
 from bot.slack.clerk import Clerk
 from bot.slack.desk import Desk
 from bot.slack.edge import Edge
-from bot.slack.intake import Intake
+from bot.slack.intake import LIMITS, Intake
 from bot.slack.memory import Memory
 from bot.slack.opening import opened_commands
 from bot.slack.place import Accounts
 from bot.slack.progress import Streams
 from bot.slack.sockets import Sockets
+from connectors.chat import MostWaiting
 from connectors.errors import Transient
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def in_slack(app: App, metrics: Metrics, log: Any, streams: Streams | None = None) -> AsyncIterator[Edge | None]:
+async def in_slack(
+    app: App, metrics: Metrics, log: Any, streams: Streams | None = None, limits: MostWaiting = LIMITS
+) -> AsyncIterator[Edge | None]:
     """The edge, with a desk behind it; None where no way for requests is set. Leaving it, letters under way are
     finished within a bound. Raises Stop when the token is not good; a Slack that is away is waited for."""
     secret = app.settings.slack_signing_secret
@@ -49,7 +52,7 @@ async def in_slack(app: App, metrics: Metrics, log: Any, streams: Streams | None
         clerk = Clerk(answerer, app.keeping.sources)
         forget = app.exchanges.forget
         desk = await stack.enter_async_context(Desk(app.inbox, clerk, app.clock, log, also=forget))
-        intake = Intake(chat, app.inbox, desk, clerk, app.clock)
+        intake = Intake(chat, app.inbox, desk, clerk, app.clock, limits)
         stack.push_async_callback(intake.close)
         edge = Edge(secret.reveal() if secret else None, intake, app.clock, metrics)
         edge.pages = Routes(commands.linking).routes() if commands.linking is not None else ()

@@ -15,9 +15,11 @@ from sqlalchemy import func, select
 
 from bot.metrics import Metrics
 from bot.settings import Secret
+from bot.slack.intake import LIMITS
 from bot.slack.progress import Streams
 from bot.slack.serving import in_slack
 from bot.web import front
+from connectors.chat import MostWaiting
 from connectors.http import Limits
 from connectors.ledger.exchanges import SqlExchanges
 from connectors.ledger.inbox import SqlInbox
@@ -114,11 +116,14 @@ async def house(
     ledger_url: str = "",
     socket: bool = False,
     streams: Streams | None = None,
+    slack_at: str = "",
+    limits: MostWaiting = LIMITS,
+    people: int = 0,
     **doors: Callable[[World, Any], Any],
 ) -> AsyncIterator[House]:
     """The travel rules for everyone, the pay rules for finance; Asha and Ben of finance, Marta of everyone, and Gus, a
-    guest. `socket`: Socket Mode beside HTTP; `doors`: what takes the place of one of the doors, made of the world and
-    the door."""
+    guest. `socket`: Socket Mode beside HTTP; `slack_at`: a workspace that is open already; `people`: so many more of
+    staff; `doors`: what takes the place of one of the doors, made of the world and the door."""
     world = World()
     slack = slack or FakeSlack()
     world.group("grp:everyone", "grp:finance", "grp:staff")
@@ -126,10 +131,12 @@ async def house(
     world.person("ben", "grp:finance")
     world.person("marta", "grp:staff")
     world.person("gus", kind="guest")
+    for number in range(people):
+        world.person(f"p{number}", "grp:staff")
     world.page("travel", "Airfare above 500 needs approval.", ["grp:everyone"], title="Travel rules")
     world.page("pay", "The bonus of directors is seven months.", ["grp:finance"], title="Pay rules")
     async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(slack.open())
+        url = slack_at or await stack.enter_async_context(slack.open())
         address = ledger_url or f"sqlite+aiosqlite:///{folder / 'letters.sqlite'}"
         ledger = await stack.enter_async_context(open_ledger(address))
         await world.sync()
@@ -158,7 +165,7 @@ async def house(
             looking=None,
             open_providers=None,
         )
-        edge = await stack.enter_async_context(in_slack(app, metrics, log, streams))  # type: ignore[arg-type]
+        edge = await stack.enter_async_context(in_slack(app, metrics, log, streams, limits))  # type: ignore[arg-type]
         server = await stack.enter_async_context(TestServer(front(edge)))
         sender = Sender(f"http://127.0.0.1:{server.port}", lambda: world.at)
         made = House(world, slack, sender, ledger, metrics, log, app.exchanges)
