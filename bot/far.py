@@ -74,6 +74,15 @@ class FarSources:
             await asyncio.gather(*(self._see_to(config) for config in configured))
             return {name: each.far for name, each in sorted(self._open.items()) if each.far is not None}
 
+    async def away(self) -> frozenset[str]:
+        """Those that are to be asked about what is answered from, and are not open now."""
+        there = await self.now()
+        return frozenset(
+            config.name
+            for config in await self._configured()
+            if config.name not in there and config.settings.get("live_check", "off") != "off"
+        )
+
     async def rights(self) -> Mapping[str, Rights]:
         """The systems that tell who somebody is, by the name of their source."""
         return {name: far.rights for name, far in (await self.now()).items()}

@@ -62,6 +62,7 @@ class Account:
     guest: bool
     stranger: bool  # of another organisation
     enterprise: str | None = None  # the organisation of several workspaces that he is of
+    app: bool = False  # it said of itself that it is one
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,4 +129,5 @@ def account(user: str, found: Mapping[str, Any]) -> Account:
         guest=found.get("is_restricted") is not False or found.get("is_ultra_restricted") is not False,
         stranger=bool(found.get("is_stranger")),
         enterprise=organisation if isinstance(organisation, str) else None,
+        app=found.get("is_bot") is True or found.get("is_workflow_bot") is True,
     )

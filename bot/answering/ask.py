@@ -123,8 +123,8 @@ def not_heard(question: Question, heard: Heard, trace_id: str) -> Outcome | None
 def ended(attempt: Attempt, question: Question, trace_id: str) -> Outcome:
     """How one pass through the line ends."""
     match attempt.delivered:
-        case Delivery(reply, audience):
-            return Answered(reply.text, reply.citations, audience, reply.notes, trace_id)
+        case Delivery(reply, audience, _, rests_on):
+            return Answered(reply.text, reply.citations, audience, reply.notes, trace_id, rests_on)
         case _:
             return Abstained(seen_by(question, attempt.listening), trace_id)
 

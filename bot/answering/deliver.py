@@ -18,6 +18,7 @@ from bot.answering.outcome import Audience
 from bot.answering.question import Query, Question
 from bot.answering.reply import Reply, compose
 from policies.audience import AskerAlone, Everyone, Reason
+from policies.names import ChunkId
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Delivery:
     reply: Reply
     audience: Audience
     judged: tuple[Judged, ...]
+    rests_on: tuple[ChunkId, ...] = ()  # every passage that its claims were written from, shown or not
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ async def deliver(
     kept = Answer(claims, answer.loose, missing, answer.unanswered)
     alone = not isinstance(audience.reach, Everyone)
     reply = await compose(kept, context, query, audience.asker if alone else None, doors)
-    return Delivery(reply, seen_by(question, audience), judged)
+    rests_on = sorted({each.opened.candidate.id for claim in claims for each in claim.cited})
+    return Delivery(reply, seen_by(question, audience), judged, tuple(rests_on))
 
 
 def seen_by(question: Question, listening: Listening | None) -> Audience:

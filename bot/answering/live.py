@@ -28,6 +28,10 @@ class LiveSources(Protocol):
         """Those that are open now, by name."""
         ...
 
+    async def away(self) -> frozenset[str]:
+        """Those that are to be asked and are not open now, by name."""
+        ...
+
     async def accounts(self, people: Sequence[Principal]) -> Mapping[Principal, Mapping[str, str]]:
         """The accounts of these people, by provider."""
         ...
@@ -35,15 +39,9 @@ class LiveSources(Protocol):
 
 async def confirmed(context: Context, by: Judging, live: LiveSources | None) -> Context:
     """The context without the documents that their source does not confirm for every reader. Labels stay."""
-    if live is None or not context.passages:
+    lost = await unconfirmed({each.opened.version for each in context.passages}, by, live)
+    if not lost:
         return context
-    asking = {name: far for name, far in (await live.now()).items() if far.live is not None}
-    versions = {each.opened.version for each in context.passages if each.opened.version[0].source in asking}
-    if not versions:
-        return context
-    wanted = await _wanted(versions, asking, by)
-    kept = await _readable(wanted[:MOST], asking, by, live)
-    lost = {document for document in wanted if document not in kept}
     return Context(
         tuple(each for each in context.passages if each.opened.version[0] not in lost),
         context.left_out
@@ -54,6 +52,21 @@ async def confirmed(context: Context, by: Judging, live: LiveSources | None) -> 
         ),
         context.parts,
     )
+
+
+async def unconfirmed(versions: set[Version], by: Judging, live: LiveSources | None) -> frozenset[DocumentId]:
+    """The documents that their source is to be asked about and does not confirm for every reader."""
+    if live is None or not versions:
+        return frozenset()
+    asking = {name: far for name, far in (await live.now()).items() if far.live is not None}
+    away = await live.away() - asking.keys()
+    lost = frozenset(document for document, _ in versions if document.source in away)
+    asked_about = {version for version in versions if version[0].source in asking}
+    if not asked_about:
+        return lost
+    wanted = await _wanted(asked_about, asking, by)
+    kept = await _readable(wanted[:MOST], asking, by, live)
+    return lost.union(document for document in wanted if document not in kept)
 
 
 def lost_any(context: Context) -> bool:

@@ -79,6 +79,7 @@ class Answered:
     audience: Audience
     notes: tuple[str, ...]
     trace: str
+    rests_on: tuple[ChunkId, ...] = ()  # every passage that its claims were written from, shown or not
 
 
 @dataclass(frozen=True, slots=True)

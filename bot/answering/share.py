@@ -15,6 +15,7 @@ from bot.answering.audience import Listening, judging, listeners
 from bot.answering.deliver import Delivery, seen_by
 from bot.answering.doors import Doors
 from bot.answering.gate import Judged, judge
+from bot.answering.live import unconfirmed
 from bot.answering.outcome import Abstained, Answered, Outcome
 from bot.answering.question import Query, Question, understand
 from bot.answering.reply import Reply
@@ -37,8 +38,8 @@ Texts = Mapping[ChunkId, frozenset[str]]
 
 async def share(answer: Answered, texts: Texts, question: Question, doors: Doors) -> Answered | None:
     """The answer for everybody in the question's place; None when it may not be said there. `texts`: the digests of
-    what it cites, as it was; `question`: the one that was answered, asked now by its asker in that place. Raises only
-    when the trace can't be written."""
+    what it rests on, as it was; `question`: the one that was answered, asked now by its asker in that place. Raises
+    only when the trace can't be written."""
     query = understand(question)
     verdict, error = None, None
     record = trace.begin(question, query, (), doors) | {"surface": "share"}
@@ -66,12 +67,16 @@ async def _judged(answer: Answered, texts: Texts, question: Question, query: Que
     widest = (await listeners(question, asker, query.wants.moment, doors))[0]
     if not isinstance(widest.reach, Everyone) or not answer.citations:
         return None
-    versions = {(each.chunk.document, each.chunk.version) for each in answer.citations}
-    judged = await judge(versions, judging(widest, query, doors))
-    published = await doors.facts.digests([each.chunk for each in answer.citations])
+    # Not only what is shown: its words may be those of any passage that a claim was written from.
+    rests_on = sorted({each.chunk for each in answer.citations} | texts.keys())
+    versions = {(chunk.document, chunk.version) for chunk in rests_on}
+    by = judging(widest, query, doors)
+    judged = await judge(versions, by)
+    published = await doors.facts.digests(rests_on)
     none: frozenset[str] = frozenset()
-    there = all(published.get(each.chunk, none) & texts.get(each.chunk, none) for each in answer.citations)
-    return _Verdict(widest, judged, there and all(bool(each.decision) for each in judged))
+    there = all(published.get(chunk, none) & texts.get(chunk, none) for chunk in rests_on)
+    allowed = there and all(bool(each.decision) for each in judged)
+    return _Verdict(widest, judged, allowed and not await unconfirmed(versions, by, doors.live))
 
 
 async def _masked(answer: Answered, doors: Doors) -> Answered:

@@ -281,17 +281,28 @@ class Linking:
         holder = Holder(body["team"], body["user"])
         provider = f"oidc:{self.company.issuer}"
         person = await self.people.get(body["person"])
-        if not await self._ours(holder) or person is None or not person.active:
+        held = await self.tickets.recent(_HOLD, holder.account, "new", now - HELD_FOR)
+        if held or not await self._ours(holder) or person is None or not person.active:
+            await self._give_back(body["refresh"])
             return await self._end(session, "linking", troubles.not_a_member(), "linking")
         accounts = {provider: body["subject"], f"slack:{holder.team}": holder.user}
         async with act(self.traces, "link", "link", f"usr:{person.email}", now) as done:
             done.sealed["after"] = f"{holder.account} {provider}:{body['subject']}"
+            # Kept before it is bound: an account is never linked without anybody who hears when it is closed.
+            earlier = await self.people.of_identity(provider, body["subject"])
+            if earlier is not None and earlier.email != person.email:
+                done.outcome = "refused"
+                await self._give_back(body["refresh"])
+                return await self._end(session, "linking", troubles.bound_elsewhere(), "linking")
+            await self.logins.keep(provider, body["subject"], body["refresh"], now)
             try:
                 await self.people.bind(person.email, accounts, now)
             except Stop:
                 done.outcome = "refused"
+                if earlier is None:
+                    await self.logins.drop(provider, body["subject"])
+                    await self._give_back(body["refresh"])
                 return await self._end(session, "linking", troubles.bound_elsewhere(), "linking")
-            await self.logins.keep(provider, body["subject"], body["refresh"], now)
             done.outcome = "linked"
         shown = {key: body[key] for key in ("team", "user", "slack", "company")}
         fresh = await self.tickets.trade(_KIND, session, ("linking", "done"), shown, now)
@@ -339,8 +350,11 @@ class Linking:
 
     async def _revoke(self, login: Login) -> None:
         if login.refresh is not None:
-            with suppress(DoorError):
-                await self.company.revoke(login.refresh, self.clock())
+            await self._give_back(login.refresh)
+
+    async def _give_back(self, refresh: str) -> None:
+        with suppress(DoorError):
+            await self.company.revoke(refresh, self.clock())
 
     def _csrf(self, session: str) -> str:
         return self.seal(session)

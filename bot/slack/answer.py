@@ -66,7 +66,7 @@ class Answerer:
         if self.commands is not None and asked.surface == "command" and self.commands.takes(asked.text):
             await self.delivery.alone(asked, await self.commands.reply(asked))
             return
-        await self._answer(asked, mark, again=kept is not None and kept.state == "posting")
+        await self._answer(_without_ask(asked), mark, again=kept is not None and kept.state == "posting")
 
     async def apologise(self, letter: Letter) -> None:
         """Say that there is no answer now, to the asker alone."""
@@ -143,8 +143,7 @@ class Answerer:
             audience=outcome.audience.visible_to,
             seconds=round(seconds, 3),
         )
-        cited = [each.chunk for each in outcome.citations] if isinstance(outcome, Answered) else []
-        texts = await self.doors.facts.digests(cited) if cited else {}
+        texts = await self.doors.facts.digests(outcome.rests_on) if isinstance(outcome, Answered) else {}
         return outcome, exchange_of(asked, mark, us, place, outcome, earlier, texts, now)
 
 
@@ -153,6 +152,13 @@ def _question(body: Mapping[str, Any]) -> tuple[Asked, str]:
     if not isinstance(asked, Asked):
         raise TypeError("a letter of another kind")
     return asked, mark
+
+
+def _without_ask(asked: Asked) -> Asked:
+    """`/footnote ask TEXT` asks TEXT."""
+    verb, _, rest = asked.text.partition(" ")
+    asks = asked.surface == "command" and verb.casefold() == "ask" and rest.strip()
+    return replace(asked, text=rest.strip()) if asks else asked
 
 
 def _fixed(asked: Asked) -> str | None:

@@ -34,7 +34,8 @@ class Memory:
     clock: Callable[[], datetime]
 
     async def earlier(self, asked: Asked, place: Place, us: Workspace) -> tuple[str, ...]:
-        """The earlier questions of the thread that everybody who listens now could see, oldest first."""
+        """The asker's own earlier questions of the thread, as far as everybody who listens now could see them, oldest
+        first."""
         thread = thread_of(asked, us)
         if thread is None or asked.thread is None:
             return ()
@@ -107,9 +108,9 @@ def _seen(turn: Exchange, asked: Asked, place: Place) -> bool:
     """Whether everybody who would see a reply to `asked` could see the question of `turn`."""
     if turn.body.get("outcome") not in ("answered", "abstained"):
         return False  # of somebody who may not ask, or not asked yet
-    if place.kind == PlaceKind.DM:
-        return turn.asker == asked.account
-    return bool(turn.body["heard"] == "place" and turn.body["channel"] == asked.channel)
+    if turn.asker != asked.account:
+        return False  # the words of somebody else are no part of his question
+    return place.kind == PlaceKind.DM or bool(turn.body["heard"] == "place" and turn.body["channel"] == asked.channel)
 
 
 # ---------------------------------------------------------------- answers as they are kept
@@ -139,7 +140,7 @@ def answered_json(answer: Answered) -> dict[str, Any]:
 
 
 def texts_of(exchange: Exchange) -> dict[ChunkId, frozenset[str]]:
-    """The digests of the passages that the answer cites, as they were when it was given."""
+    """The digests of the passages that the answer rests on, as they were when it was given."""
     return {ChunkId.parse(chunk): frozenset(digests) for chunk, digests in exchange.body["texts"].items()}
 
 

@@ -187,7 +187,7 @@ class Present:
             account = await self._accounts.recent(user)
         except DoorError:
             return True, None
-        if not account.human and self._us.has(account):
+        if account.app and self._us.has(account):
             return False, None
         found = await self._bound(account, now)
         if found is None and by_rule and self._is_employee(account):

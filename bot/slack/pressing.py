@@ -170,7 +170,12 @@ def _pressed(payload: Mapping[str, Any], who: str, team: str) -> Interaction:
     )
 
 
+_DEEDS = ("share", "delete", "link_not_me", "admin_confirm", "feedback")
+
+
 def _deed(action: Mapping[str, Any]) -> tuple[Deed | None, str]:
+    if action.get("action_id") not in _DEEDS:
+        return None, ""  # such as a button that opens an address: Slack tells of it, without a value
     value = words(action, "value", 200)
     verdict, _, name = value.partition(" ")
     match action.get("action_id"), verdict:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from bot.linking.routes import Routes
@@ -23,6 +24,8 @@ from connectors.errors import Transient
 
 if TYPE_CHECKING:
     from bot.wiring import App
+
+_TICKETS_KEPT = timedelta(days=1)  # after their time, for what asks whether there was one of late
 
 
 @asynccontextmanager
@@ -50,7 +53,11 @@ async def in_slack(
             chat, Accounts(chat, app.clock), app.doors, metrics, log, memory, commands, streams or Streams()
         )
         clerk = Clerk(answerer, app.keeping.sources)
-        forget = app.exchanges.forget
+
+        async def forget(now: datetime) -> None:
+            await app.exchanges.forget(now)
+            await app.tickets.forget(now - _TICKETS_KEPT)
+
         desk = await stack.enter_async_context(Desk(app.inbox, clerk, app.clock, log, also=forget))
         intake = Intake(chat, app.inbox, desk, clerk, app.clock, limits)
         stack.push_async_callback(intake.close)

@@ -19,6 +19,7 @@ from policies.names import Principal
 FRESH = timedelta(minutes=2)  # that the provider's last word is believed without asking again
 UNHEARD = timedelta(minutes=10)  # without a word of the provider; from then on nobody vouches for the account
 _LOOKS = 60  # at what another process hears, before this gives up
+_PATIENCE = 6.0  # seconds for the provider's answer, before who waits is told
 _PAUSE = 0.25  # seconds between them
 _OPEN, _CLOSED = Membership(True, frozenset()), Membership(False, frozenset())
 
@@ -48,16 +49,25 @@ class LoginRights:
                 return _OPEN
             # One process asks: a refresh token that is used twice looks stolen, and closes the whole login.
             if await self._logins.claim(self.provider, account, now):
-                return await self._to_the_end(account, now)
+                return await self._to_the_end(account, now, held.checked_at)
+            if now - held.checked_at >= UNHEARD:
+                return _CLOSED
             await asyncio.sleep(_PAUSE)
         raise Transient("another process asks the identity provider and does not come back")
 
-    async def _to_the_end(self, account: str, now: datetime) -> Membership:
+    async def _to_the_end(self, account: str, now: datetime, checked_at: datetime) -> Membership:
         """Ask, and keep what was heard also where nobody waits for it any more: the token that was used is spent."""
         task = asyncio.create_task(self._asked(account, now))
         self._asking.add(task)
         task.add_done_callback(self._heard)
-        return await asyncio.shield(task)
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                return await asyncio.shield(task)
+        except TimeoutError:
+            # Whoever waits here gives up soon after: no word for long has to be said while he listens.
+            if now - checked_at >= UNHEARD:
+                return _CLOSED
+            raise Transient("the identity provider does not answer") from None
 
     def _heard(self, task: asyncio.Task[Membership]) -> None:
         self._asking.discard(task)

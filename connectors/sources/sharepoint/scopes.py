@@ -243,14 +243,17 @@ class Scopes:
             return replace(await self._made(node, assigned, facts), rules_at=self.now)
         except Refused as error:
             if error.status in (404, 410):  # it is gone, and delta is about to say so
-                return replace(node, rules=Own(Unknown("SharePoint does not know it any more")), rules_at=self.now)
+                return self._closed(node, number, "SharePoint does not know it any more")
             self._missed(f"the rights of an object in {self.listing.title!r} are refused ({error.status})")
-            return replace(
-                node, rules=Own(Unknown(f"its rights are refused to us ({error.status})")), rules_at=self.now
-            )
+            return self._closed(node, number, f"its rights are refused to us ({error.status})")
         except Transient as error:
             self._missed(str(error))
             return None
+
+    def _closed(self, node: Node, number: str, reason: str) -> Node:
+        """A node that is nobody's until its rights are read again: what was read of them before is forgotten."""
+        facts = {**_without_rights(node.facts), "n": number}
+        return replace(node, rules=Own(Unknown(reason)), rules_at=self.now, facts=facts)
 
     async def _made(self, node: Node, assigned: Assigned | Unknown, facts: Mapping[str, str]) -> Node:
         await self.rights.open_groups([assigned])

@@ -12,6 +12,7 @@ import pytest
 from bot.answering import live
 from bot.answering.doors import Doors
 from bot.answering.outcome import Abstained, Answered
+from bot.answering.share import share
 from connectors.errors import DoorError, Stop, Transient
 from connectors.ports import FarSource
 from policies.names import DocumentId, Principal
@@ -28,9 +29,13 @@ class Live:
     far: FarSource
     known: Mapping[str, str]
     trouble: DoorError | None = None
+    closed: bool = False
 
     async def now(self) -> Mapping[str, FarSource]:
-        return {"wiki": self.far}
+        return {} if self.closed else {"wiki": self.far}
+
+    async def away(self) -> frozenset[str]:
+        return frozenset(["wiki"]) if self.closed else frozenset()
 
     async def accounts(self, people: Sequence[Principal]) -> Mapping[Principal, Mapping[str, str]]:
         if self.trouble:
@@ -116,6 +121,45 @@ async def test_nothing_is_confirmed_by_a_source_in_trouble(world: World, trouble
     doors = replace(doors, live=replace(doors.live, trouble=trouble))
 
     assert isinstance(await world.ask("asha", QUESTION, doors=doors), Abstained)
+
+
+async def test_nothing_of_a_source_that_is_to_be_asked_and_is_not_open_is_answered_from(world: World) -> None:
+    doors, asked = checked(world, {"a": ["travel", "fares"]})
+    assert isinstance(doors.live, Live)
+    doors.live.closed = True
+
+    assert isinstance(await world.ask("asha", QUESTION, doors=doors), Abstained)
+    assert asked == []
+
+
+async def test_an_answer_is_not_shared_where_a_source_confirms_it_no_more(world: World) -> None:
+    doors, _ = checked(world, {"a": ["fares"], "b": ["fares"]})
+    answer = await world.ask("asha", QUESTION, doors=doors)
+    assert isinstance(answer, Answered)
+    texts = await doors.facts.digests(answer.rests_on)
+    world.place("private:C1", "asha", "ben")
+    await world.sync()
+    question = world.question("asha", QUESTION, place="private:C1")
+    assert isinstance(await share(answer, texts, question, doors), Answered)
+
+    less, _ = checked(world, {"a": ["fares"]})  # of Ben the source says no now
+    assert await share(answer, texts, question, less) is None
+
+
+async def test_an_answer_is_shared_only_where_all_that_it_rests_on_may_be_read(world: World) -> None:
+    answer = await world.ask("asha", QUESTION)
+    assert isinstance(answer, Answered)
+    shown = {each.chunk for each in answer.citations}
+    assert shown <= set(answer.rests_on)
+    world.page("secret", "Airfare of directors is unlimited.", ["grp:staff"])
+    await world.sync()
+    [chunk] = [each for each in world.index.entries if each.document.key == "secret"]
+    texts = await world.doors.facts.digests([*answer.rests_on, chunk])
+    world.place("private:C1", "asha", "ben")
+    await world.sync()
+    question = world.question("asha", QUESTION, place="private:C1")
+
+    assert await share(answer, texts, question, world.doors) is None
 
 
 async def test_documents_that_it_is_not_for_need_no_confirmation(world: World) -> None:

@@ -305,6 +305,14 @@ async def test_the_messages_tab_asks_nothing(at: House) -> None:
     assert at.slack.said == []
 
 
+async def test_a_button_that_opens_an_address_is_acknowledged(at: House) -> None:
+    answer = await private(at, BEN, is_private=True)
+    payload = at.slack.press(ASHA, answer, "share")
+    payload["actions"] = [{"type": "button", "action_id": "link_open", "block_id": "b", "action_ts": "1.2"}]
+
+    assert await at.send.form(payload) == (200, "")
+
+
 async def test_interactions_of_other_workspaces_apps_and_forms_are_nothing(at: House) -> None:
     await at.ask(at.slack.message(ASHA, TRAVEL))
     [answer] = at.slack.said

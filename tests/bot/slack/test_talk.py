@@ -79,6 +79,15 @@ async def test_somebody_elses_follow_up_is_asked_as_him(at: House) -> None:
     assert at.slack.seen_by(MARTA) == [ABSTAINED]
 
 
+async def test_the_words_of_somebody_else_are_no_part_of_a_question(at: House) -> None:
+    at.slack.channel("C1", ASHA, MARTA)
+    first = at.slack.mention(MARTA, "C1", TRAVEL)
+    await at.ask(first)
+    await at.ask(at.slack.mention(ASHA, "C1", "And why that?", thread=first["event"]["ts"]))
+
+    assert all(TRAVEL not in asked for asked in at.heard.questions[1:])
+
+
 async def test_what_was_asked_alone_lends_nothing_to_a_channel(at: House) -> None:
     at.slack.channel("C1", ASHA, MARTA)
     await at.ask(at.slack.message(ASHA, PAY, ts="1700000000.000001"))
