@@ -1,0 +1,31 @@
+"""Single objects, rights, files and webs that are refused or not told: closed for themselves, and nothing else is."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.doubles.sharepoint.wire import status
+from tests.sharepoint_house import Office
+
+
+@pytest.mark.parametrize("code", [403, 404, 410, 423])
+async def test_rights_that_are_refused_stay_nobodys_when_groups_are_opened_again(here: Office, code: int) -> None:
+    tenant, house = here.house.tenant, here.house
+    own = tenant.file(here.site.web.lists[0], "own.md", "With rights of its own")
+    tenant.break_inheritance(own, copy=False)
+    tenant.grant(own, here.cleo)
+    await house.sync()
+    assert await house.names(here.cleo) == {"own.md"}
+
+    house.vendor.fault(rf"items\({own.number}\)/roleassignments", status(code))
+    tenant.set_fields(own, Title="Told by delta")
+    await house.sync(hurried=False)
+    tenant.wait(timedelta(hours=2))
+    await house.sync(hurried=False)  # rights are due, and objects are not
+    assert await house.names(here.cleo) == set()
+
+    house.vendor.mend()
+    await house.sync()
+    assert await house.names(here.cleo) == {"own.md"}
