@@ -20,6 +20,7 @@ from connectors.records import Inherits, Node, Own
 from connectors.sources.sharepoint.client import Client, Json, Refused
 from connectors.sources.sharepoint.permissions import Assigned, SiteRights, read, written
 from connectors.sources.sharepoint.principals import SharingLink, same
+from connectors.sources.sharepoint.tree import UNREAD
 from connectors.sources.sharepoint.webs import Listing
 from policies.access import Unknown
 
@@ -89,6 +90,7 @@ class Looked:
     """What a look at the rights in a list came to."""
 
     complete: bool = True
+    sure: bool = True  # nothing is left of which only a later look can say whose rights count
     unread: int = 0  # objects whose rights could not be read this time
     problem: str = ""
 
@@ -191,6 +193,12 @@ class Scopes:
         await self._read({node.key: node.facts["n"] for node in nodes if node.facts.get("n")})
         return self.looked
 
+    async def reread_missed(self) -> None:
+        """Read again what has rights of its own that were not read, or were refused, the last time."""
+        nodes = self.memory.of_container(self.listing.key)
+        missed = [node async for node in nodes if node.key != self.listing.key and _is_missed(node)]
+        await self.reread(missed)
+
     async def recompute(self) -> None:
         """Open up the groups again for everything that has rights of its own; its role assignments stay as read."""
         changed: list[Node] = []
@@ -234,7 +242,8 @@ class Scopes:
             await self._put(made)
 
     async def _of(self, node: Node, number: str) -> Node | None:
-        """A node with its rights as they are now; None where they could not be read this time."""
+        """A node with its rights as they are now. What had its own keeps them where they can't be read this time, and
+        its lease runs out; what had none is nobody's from then on: None where nothing is to be written."""
         facts = {**node.facts, "n": number}
         try:
             assigned = await self.rights.assigned(self.listing.web.url, self._item(number))
@@ -247,8 +256,10 @@ class Scopes:
             self._missed(f"the rights of an object in {self.listing.title!r} are refused ({error.status})")
             return self._closed(node, number, f"its rights are refused to us ({error.status})")
         except Transient as error:
-            self._missed(str(error))
-            return None
+            self._missed(str(error), passing=True)
+            if isinstance(node.rules, Own):
+                return None
+            return self._closed(node, number, "it has rights of its own, which were not read yet")
 
     def _closed(self, node: Node, number: str, reason: str) -> Node:
         """A node that is nobody's until its rights are read again: what was read of them before is forgotten."""
@@ -262,8 +273,9 @@ class Scopes:
         self.next_end = min((each for each in (self.next_end, ends) if each is not None), default=None)
         return replace(node, rules=Own(self.rights.access(assigned, over)), facts=dict(facts))
 
-    def _missed(self, problem: str) -> None:
+    def _missed(self, problem: str, *, passing: bool = False) -> None:
         self.looked.unread += 1
+        self.looked.sure = self.looked.sure and not passing
         self.looked.complete = False
         self.looked.problem = self.looked.problem or problem
 
@@ -357,6 +369,10 @@ def moment_of(text: object) -> datetime | None:
         return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
     except ValueError:
         return None
+
+
+def _is_missed(node: Node) -> bool:
+    return isinstance(node.rules, Own) and node.rules != UNREAD and "grants" not in node.facts
 
 
 def _without_rights(facts: Mapping[str, str]) -> dict[str, str]:

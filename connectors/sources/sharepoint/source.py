@@ -286,7 +286,7 @@ class SharePointSource:
         looked = await self._contents(listing, scopes, list(closed), again or "enumeration" in run.due, swept, run)
         if not looked.complete:
             run.fault(f"{listing.title!r} at {address}: {looked.problem}", passing=True)
-        await self._looked_at(listing.key, run.now if swept else None, scopes.next_end)
+        await self._looked_at(listing.key, run.now if swept and looked.sure else None, scopes.next_end)
         async for change in self._settle(listing.key, run):
             yield change
 
@@ -302,6 +302,7 @@ class SharePointSource:
         if swept or done.whole:
             looked = await scopes.sweep(closed)
         else:
+            await scopes.reread_missed()
             looked = await self._suspects(done, scopes, closed)
             await scopes.recompute()
         await keep_cursor(self._memory, listing, done)
@@ -368,7 +369,8 @@ class SharePointSource:
             if ended:
                 await scopes.recompute()
             known = [each for each in (scopes.next_end, None if ended else ends) if each is not None]
-            await self._looked_at(container.key, run.now if done.whole else None, min(known, default=None))
+            at = run.now if done.whole and looked.sure else None
+            await self._looked_at(container.key, at, min(known, default=None))
         await keep_cursor(self._memory, listing, done)
         async for change in self._settle(container.key, run):
             yield change

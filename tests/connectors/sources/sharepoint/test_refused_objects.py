@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.doubles.sharepoint.wire import status
+from tests.doubles.sharepoint.wire import Bend, nothing, status
 from tests.sharepoint_house import Office
 
 
@@ -29,3 +29,24 @@ async def test_rights_that_are_refused_stay_nobodys_when_groups_are_opened_again
     house.vendor.mend()
     await house.sync()
     assert await house.names(here.cleo) == {"own.md"}
+
+
+@pytest.mark.parametrize("bend", [status(500), nothing], ids=["500", "nothing"])
+async def test_what_has_rights_of_its_own_since_that_are_not_told_is_nobodys(here: Office, bend: Bend) -> None:
+    tenant, house = here.house.tenant, here.house
+    await house.sync()
+    looked_at = [node.facts["objects_at"] async for node in house.memory.containers()]
+    assert await house.names(here.asha) == {"handbook.md"}
+
+    tenant.break_inheritance(here.file, copy=False)
+    tenant.grant(here.file, here.cleo)
+    house.vendor.fault(rf"items\({here.file.number}\)/roleassignments", bend)
+    report = await house.sync()
+    assert not report.complete
+    assert await house.over() == []
+    after = {node.facts["path"]: node.facts["objects_at"] async for node in house.memory.containers()}
+    assert after[here.site.web.lists[0].path] in looked_at
+
+    house.vendor.mend()
+    await house.sync()
+    assert await house.names(here.cleo) == {"handbook.md"}
