@@ -9,13 +9,15 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 from yarl import URL
 
 from connectors.errors import Skip, Transient
+from connectors.ports import Memory
 from connectors.records import Node, Skipped, SourceDocument
 from connectors.sources.sharepoint import mapping
 from connectors.sources.sharepoint.client import LOST, MOST_BYTES, Client, Json, Refused
@@ -45,6 +47,7 @@ class Documents:
     listing: Listing
     client: Client
     excluded: frozenset[str] = frozenset()  # labels that keep a document out, in lower case
+    memory: Memory | None = None
     _asked: int = 0
     _columns: dict[str, Columns] = field(default_factory=dict)  # of files not told yet, by number, where read in bulk
     _shown: Mapping[str, str] | None = field(default=None)  # what people see as the names of columns
@@ -106,7 +109,7 @@ class Documents:
         return self._document(
             node,
             place,
-            Told(version, title, facts.get("url", ""), media_type, columns, partial(self._body, item, version, path)),
+            Told(version, title, facts.get("url", ""), media_type, columns, partial(self._body, node, item, version, path)),
         )
 
     async def _columns_of(self, number: str, path: str) -> Columns:
@@ -128,7 +131,23 @@ class Documents:
         except (Refused, Transient):  # then one by one, as before
             self._columns.clear()
 
-    async def _body(self, item: str, version: str, path: str) -> bytes:
+    async def _body(self, node: Node, item: str, version: str, path: str) -> bytes:
+        """The bytes of a version. A refusal is about this file alone, which is asked for again the next time."""
+        try:
+            return await self._bytes_of(item, version, path)
+        except Refused as error:
+            if error.status not in LOST:
+                raise Transient(str(error)) from error
+            await self._tell_again(node)
+            raise Skip(f"SharePoint does not let the app read it ({error.status})") from error
+
+    async def _tell_again(self, node: Node) -> None:
+        """Give a node a mark that was never told of, so that its document is told again."""
+        found = await self.memory.get([node.key]) if self.memory is not None else {}
+        if self.memory is not None and node.key in found:
+            await self.memory.put([replace(found[node.key], mark=f"refused:{uuid4().hex[:20]}")])
+
+    async def _bytes_of(self, item: str, version: str, path: str) -> bytes:
         """The bytes of a version. Where the newest was fetched it is asked afterwards whether that was still this one:
         somebody may have saved a draft meanwhile."""
         body = await self.client.content(path)

@@ -398,7 +398,7 @@ class SharePointSource:
             run.settled.add(key)
             return
         base, base_at = _base(container)
-        documents = Documents(self.name, listing, self._client, self._settings.excluded)
+        documents = Documents(self.name, listing, self._client, self._settings.excluded, self._memory)
         lease, walk = self._settings.lease, run.walks.get(key)
         changes = settle(
             self._memory, key, base, Join.REPLACE, lease, run.now, self.name,

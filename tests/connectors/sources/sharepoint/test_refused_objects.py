@@ -50,3 +50,19 @@ async def test_what_has_rights_of_its_own_since_that_are_not_told_is_nobodys(her
     house.vendor.mend()
     await house.sync()
     assert await house.names(here.cleo) == {"handbook.md"}
+
+
+@pytest.mark.parametrize("code", [403, 423])
+async def test_files_whose_content_is_refused_are_passed_over_and_asked_for_again(here: Office, code: int) -> None:
+    tenant, house, library = here.house.tenant, here.house, here.site.web.lists[0]
+    locked = [tenant.file(library, f"locked{number}.md", "Words that are locked") for number in range(6)]
+    for each in locked:
+        house.vendor.fault(rf"/items/{each.drive_item}/content", status(code))
+    for _ in range(2):
+        report = await house.sync()
+        assert len(report.skipped) == len(locked)
+        assert await house.names(here.asha) == {"handbook.md"}
+
+    house.vendor.mend()
+    await house.sync()
+    assert await house.names(here.asha) == {"handbook.md", *(each.name for each in locked)}
