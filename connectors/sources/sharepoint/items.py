@@ -26,7 +26,7 @@ async def take_rows(
     """Make the nodes of a list say what all of its rows say; returns the rows, and the name of this enumeration."""
     walk = now.isoformat()
     rows = [row async for page in pages for row in page if row.unique_id]
-    folders = {row.path.casefold(): f"{listing.key}/{row.unique_id}" for row in rows if row.folder}
+    folders = {row.path.casefold(): f"{listing.key}/{row.unique_id}" for row in rows if row.folder and row.path}
     for start in range(0, len(rows), _WRITTEN_AT_ONCE):
         some = rows[start : start + _WRITTEN_AT_ONCE]
         known = await memory.get([f"{listing.key}/{row.unique_id}" for row in some])
@@ -52,7 +52,7 @@ def _node(
     }
     return Node(
         key=key,
-        parent=_parent(listing, row.path, folders),
+        parent=_parent(listing, row.path, folders, before),
         container=listing.key,
         kind="folder" if row.folder else "page" if listing.kind == PAGES else "item",
         rules=UNREAD if before is None else before.rules,
@@ -74,12 +74,15 @@ def _is_content(listing: Listing, row: Row) -> bool:
     return listing.kind != PAGES or row.path.casefold().endswith(".aspx")
 
 
-def _parent(listing: Listing, path: str, folders: dict[str, str]) -> str:
-    """The folder that a path stands in; a folder that was not told is one that nobody knows."""
+def _parent(listing: Listing, path: str, folders: dict[str, str], before: Node | None) -> str:
+    """The folder that a path stands in; a folder that was not told is one that nobody knows. Without a path: where it
+    stood before, or nobody knows."""
+    if not path:
+        return (before.parent if before is not None else None) or "unknown:"
     above = path.rpartition("/")[0].casefold()
     top = listing.path.casefold().rstrip("/")
     if above in folders:
         return folders[above]
-    if not path or not top or above in ("", top):
+    if not top or above in ("", top):
         return listing.key
     return f"unknown:{above}"

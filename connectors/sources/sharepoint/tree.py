@@ -183,11 +183,14 @@ class _Reading:
         above = row.get("parentReference")
         parent_item = str(above.get("id") or "") if isinstance(above, dict) else ""
         keys = self._keys or {}
-        parent = keys.get(parent_item) if parent_item else self._listing.key
-        if parent is None:
-            self._above[key] = parent_item
+        if not parent_item:  # where it stands is not said: where it stood, or nobody knows
+            parent = known.parent if known is not None else None
         else:
-            self._above.pop(key, None)
+            parent = keys.get(parent_item)
+            if parent is None:
+                self._above[key] = parent_item
+            else:
+                self._above.pop(key, None)
         facts = facts_of(row)
         folder = row.get("folder") is not None
         reason = None if folder else not_indexed(row)

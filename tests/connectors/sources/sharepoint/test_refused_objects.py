@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.doubles.sharepoint.wire import Bend, nothing, status
+from connectors.records import Inherits, Node
+from connectors.sources.sharepoint.items import _node
+from connectors.sources.sharepoint.scopes import Row
+from connectors.sources.sharepoint.webs import LIST, Listing, Web
+from tests.doubles.sharepoint.wire import Asked, Bend, Reply, nothing, status
 from tests.sharepoint_house import Office
 
 
@@ -66,3 +71,47 @@ async def test_files_whose_content_is_refused_are_passed_over_and_asked_for_agai
     house.vendor.mend()
     await house.sync()
     assert await house.names(here.asha) == {"handbook.md", *(each.name for each in locked)}
+
+
+def without(name: str) -> Bend:
+    """Rows that lack this."""
+
+    def bent(asked: Asked, reply: Reply) -> Reply:
+        rows = reply.body.get("value") if isinstance(reply.body, dict) else None
+        if not isinstance(rows, list):
+            return reply
+        bare = [row if "root" in row else {key: row[key] for key in row if key != name} for row in rows]
+        return replace(reply, body={**reply.body, "value": bare})
+
+    return bent
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_a_row_that_does_not_say_where_it_stands_is_not_in_the_root(here: Office, known: bool) -> None:
+    tenant, house, library = here.house.tenant, here.house, here.site.web.lists[0]
+    folder = tenant.folder(library, "Closed")
+    tenant.break_inheritance(folder, copy=False)
+    tenant.grant(folder, here.cleo)
+    inner = tenant.file(library, "inner.md", "In a closed folder", folder) if known else None
+    await house.sync()
+
+    house.vendor.fault("/root/delta", without("parentReference"))
+    if inner is None:
+        tenant.file(library, "inner.md", "In a closed folder", folder)
+    else:
+        tenant.edit(inner, "In a closed folder still")
+    await house.sync()
+    assert await house.names(here.asha) == {"handbook.md"}
+    assert await house.names(here.cleo) == ({"inner.md"} if known else set())
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_row_without_a_path_stands_where_it_stood_or_nowhere(known: bool) -> None:
+    listing = Listing(
+        Web("w", "s", "g", "https://a.example", False, None), "l", LIST, "Tasks", "/Lists/Tasks", None, False
+    )
+    at = datetime(2026, 3, 2, tzinfo=UTC)
+    before = Node("s/l/i", "s/l/folder", "s/l", "item", Inherits(), at, True) if known else None
+    made = _node(listing, Row("1", "i", "", False, False), {}, {"s/l/i": before} if before else {}, at, "walk")
+
+    assert made.parent == ("s/l/folder" if known else "unknown:")
