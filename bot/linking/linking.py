@@ -294,12 +294,13 @@ class Linking:
                 done.outcome = "refused"
                 await self._give_back(body["refresh"])
                 return await self._end(session, "linking", troubles.bound_elsewhere(), "linking")
+            before = await self.logins.held(provider, body["subject"])
             await self.logins.keep(provider, body["subject"], body["refresh"], now)
             try:
                 await self.people.bind(person.email, accounts, now)
             except Stop:
                 done.outcome = "refused"
-                if earlier is None:
+                if before is None:
                     await self.logins.drop(provider, body["subject"])
                     await self._give_back(body["refresh"])
                 return await self._end(session, "linking", troubles.bound_elsewhere(), "linking")

@@ -76,6 +76,7 @@ class _Run:
     sweep: Sweep
     due: set[str]
     complete: bool = True
+    moved: set[str] = field(default_factory=set)  # containers that something left or came to, to be read whole
     heard: bool = True  # what events told of was looked at
     newest: str = ""
     documents: int = 0
@@ -207,6 +208,7 @@ class ConfluenceSource:
             changed |= await self._restricted(run, everything - to_sweep)
         if MODIFIED in run.due:
             changed |= await self._modified(run, spaces)
+        to_sweep |= run.moved & everything
         return to_sweep, changed | (set(await unsettled(self._memory)) & everything)
 
     def _judge(self, run: _Run, spaces: Sequence[Space], swept: Collection[str]) -> None:
@@ -314,6 +316,8 @@ class ConfluenceSource:
         now = (item.version, item.parent, container)
         if before is not None and (version_in(before.mark), before.parent, before.container) == now:
             return None
+        if before is not None and before.container != container:
+            run.moved |= {before.container, container}
         return container if await self._read_again(run, item, container) else None
 
     async def _read_again(self, run: _Run, item: Item, container: str) -> bool:
@@ -356,11 +360,25 @@ class ConfluenceSource:
                 return False
             if node.kind not in LEAVES and item.parent != node.parent:
                 return False
+            if item.space and node.kind not in LEAVES:
+                held = (await self._memory.get([node.container])).get(node.container)
+                if held is None or item.space not in (held.facts.get("id"), held.facts.get("key")):
+                    # At the root of another space: both are read whole.
+                    run.moved |= {node.container} | await self._containers_of(item.space)
+                    return False
             return await self._read_again(run, replace(item, parent=item.parent or node.parent), node.container)
         except (Transient, Skip) as error:
             run.fault(f"{node.key} could not be read again: {error}")
             run.heard = False
             return True
+
+    async def _containers_of(self, space: str) -> set[str]:
+        """The container of a space by its id or its key, where it is known."""
+        return {
+            node.key
+            async for node in self._memory.containers()
+            if space in (node.facts.get("id"), node.facts.get("key"))
+        }
 
     async def _hinted(self, run: _Run, hints: Sequence[Hint], spaces: Collection[str]) -> set[str]:
         """What events told of: single contents are read again, and where one moved or is gone, its space is read whole;

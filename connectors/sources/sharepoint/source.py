@@ -25,7 +25,7 @@ from connectors.sources.sharepoint.permissions import Assigned, SiteRights
 from connectors.sources.sharepoint.principals import Names
 from connectors.sources.sharepoint.scopes import Looked, Scopes, moment_of, rows_of
 from connectors.sources.sharepoint.tree import Round, forget_cursor, keep_cursor, placed_below, round_of
-from connectors.sources.sharepoint.webs import LIBRARY, Found, Listing, NotASite, Web, find
+from connectors.sources.sharepoint.webs import LIBRARY, Found, Listing, Lost, NotASite, Web, find
 from connectors.sync import feeds
 from connectors.sync.placing import Join
 from connectors.sync.settle import REFUSED, mark, refused, settle, settled, unsettled
@@ -218,11 +218,19 @@ class SharePointSource:
         known = await self._memory.note(SITE_NOTE + address)
         found = await find(self._client, address, known)
         rights = await self._rights(found.top, run)
-        bases = await self._bases(found, rights)
+        lost = list(found.lost)
+        bases = await self._bases(found, rights, lost)
         if not found.inside:
             await self._memory.keep_note(SITE_NOTE + address, found.webs[0].graph)
         before = {node.key: node for node in await self._containers(address)}
-        for listing in found.listings:
+        ours = [each for each in found.listings if not any(one.holds(each.web.url) for one in lost)]
+        for one in lost:
+            run.fault(f"{one.url} refuses the app ({one.status}); grant it the subsite again")
+            for container in before.values():
+                if one.holds(container.facts.get("web", "")):
+                    await self._lose(container)
+                    yield refused(container.key, f"the subsite answers {one.status}")
+        for listing in ours:
             work = self._listing(address, listing, rights, bases, before.get(listing.key), run)
             async for change in self._one(address, listing.title, listing.key, work, run):
                 yield change
@@ -233,7 +241,8 @@ class SharePointSource:
                 f"{sorted(rights.unheard)[0]!r}"
             )
         reasons = {each.key: each.reason for each in found.excluded}
-        for key in sorted(before.keys() - {listing.key for listing in found.listings}):
+        kept = {key for key, node in before.items() if any(one.holds(node.facts.get("web", "")) for one in lost)}
+        for key in sorted(before.keys() - kept - {listing.key for listing in ours}):
             async for change in self._out(before[key], reasons.get(key, "it is not there any more"), run):
                 yield change
 
@@ -247,14 +256,21 @@ class SharePointSource:
             run.rights[top.site] = made
         return run.rights[top.site]
 
-    async def _bases(self, found: Found, rights: SiteRights) -> dict[str, Assigned | Unknown]:
-        """The role assignments that count for each web, by its id."""
+    async def _bases(self, found: Found, rights: SiteRights, lost: list[Lost]) -> dict[str, Assigned | Unknown]:
+        """The role assignments that count for each web, by its id; a subsite that refuses them is lost."""
         bases: dict[str, Assigned | Unknown] = {}
         for web in found.webs:  # each after its parent
+            if any(each.holds(web.url) for each in lost):
+                continue
             if web.unique is False and web.parent in bases:
                 bases[web.id] = bases[web.parent]
-            else:
+                continue
+            try:
                 bases[web.id] = await rights.assigned(web.url, "web")
+            except Refused as error:
+                if web is found.webs[0] or error.status not in LOST:
+                    raise
+                lost.append(Lost(web.url, error.status))
         return bases
 
     async def _listing(

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from yarl import URL
 
 from connectors.errors import Stop, Transient
-from connectors.sources.sharepoint.client import Client, Json, Refused
+from connectors.sources.sharepoint.client import LOST, Client, Json, Refused
 from connectors.sources.sharepoint.principals import same
 
 MOST_WEBS = 2_000  # below one configured address
@@ -71,6 +71,19 @@ class Excluded:
 
 
 @dataclass(frozen=True, slots=True)
+class Lost:
+    """A subsite that is refused to us, with everything below it."""
+
+    url: str
+    status: int
+
+    def holds(self, web: str) -> bool:
+        """Whether a web at this address is it, or below it."""
+        here, there = self.url.casefold().rstrip("/"), web.casefold().rstrip("/")
+        return there == here or there.startswith(f"{here}/")
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """Everything below one configured address."""
 
@@ -79,6 +92,7 @@ class Found:
     listings: Sequence[Listing]
     excluded: Sequence[Excluded]
     inside: bool = False  # the address names a library or list, and not a site
+    lost: Sequence[Lost] = ()
 
 
 class NotASite(Stop):
@@ -97,20 +111,27 @@ async def find(client: Client, address: str, known: str | None = None) -> Found:
         raise NotASite(f"{address} is somebody's OneDrive; personal sites are not read")
     if "/contentstorage/" in web_url.casefold():
         raise NotASite(f"{address} is a container of an app, with rights of another kind; it is not read")
-    webs = await _webs(client, row, address)
+    webs, lost = await _webs(client, row, address)
     listings: list[Listing] = []
     excluded: list[Excluded] = []
     for web in webs:
-        for found in await _lists(client, web):
+        try:
+            lists = await _lists(client, web)
+        except Refused as error:
+            if web is webs[0] or error.status not in LOST:
+                raise
+            lost.append(Lost(web.url, error.status))
+            continue
+        for found in lists:
             if inside and not _within(found, inside):
                 continue
             if isinstance(found, Excluded):
                 excluded.append(found)
             else:
                 listings.append(found)
-    if inside and not listings and not excluded:
+    if inside and not listings and not excluded and not lost:
         raise NotASite(f"{address} is neither a site nor a library or list of one; check it")
-    return Found(await _top(client, webs[0]), webs, listings, excluded, bool(inside))
+    return Found(await _top(client, webs[0]), webs, listings, excluded, bool(inside), lost)
 
 
 async def _site(client: Client, address: str, known: str | None) -> tuple[Json, str]:
@@ -150,14 +171,21 @@ async def _at(client: Client, url: URL, path: str) -> Json | None:
     return None
 
 
-async def _webs(client: Client, row: Json, address: str) -> list[Web]:
-    """The web of a site and all below it."""
+async def _webs(client: Client, row: Json, address: str) -> tuple[list[Web], list[Lost]]:
+    """The web of a site and all below it, and the subsites that are refused to us."""
     origin = URL(address).origin()
+    lost: list[Lost] = []
     waiting: list[tuple[Json, Web | None]] = [(row, None)]
     found: list[Web] = []
     while waiting:
         here, parent = waiting.pop(0)
-        web = await _web(client, here, origin, parent)
+        try:
+            web = await _web(client, here, origin, parent)
+        except Refused as error:
+            if parent is None or error.status not in LOST:
+                raise
+            lost.append(Lost(_url_of(here, origin), error.status))
+            continue
         if any(each.id == web.id for each in found):
             continue
         found.append(web)
@@ -167,19 +195,25 @@ async def _webs(client: Client, row: Json, address: str) -> list[Web]:
             below = await client.graph_rows(f"sites/{web.graph}/sites", {"$select": _SITE_FIELDS})
         except Refused as error:
             if error.status not in _UNKNOWN:
-                raise
+                if parent is None or error.status not in LOST:
+                    raise
+                lost.append(Lost(web.url, error.status))
             below = []
         waiting += [(each, web) for each in below if each.get("id")]
-    return found
+    return found, lost
+
+
+def _url_of(row: Json, origin: URL) -> str:
+    """The host that an admin configured, and the path that Graph tells: SharePoint is asked nowhere else."""
+    path = URL(str(row.get("webUrl") or origin)).path
+    return str(origin.join(URL.build(path=path or "/"))).rstrip("/")
 
 
 async def _web(client: Client, row: Json, origin: URL, parent: Web | None) -> Web:
     graph = str(row.get("id") or "")
     if not graph:
         raise Transient("Graph told of a site without an id")
-    # The host that an admin configured, and the path that Graph tells: SharePoint is asked nowhere else.
-    path = URL(str(row.get("webUrl") or origin)).path
-    url = str(origin.join(URL.build(path=path or "/"))).rstrip("/")
+    url = _url_of(row, origin)
     said = await _about(client, url)
     ids = graph.split(",")
     site = ids[-2] if len(ids) > 1 else await _collection(client, url) or graph

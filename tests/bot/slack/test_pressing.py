@@ -306,7 +306,7 @@ async def test_the_messages_tab_asks_nothing(at: House) -> None:
 
 
 async def test_a_button_that_opens_an_address_is_acknowledged(at: House) -> None:
-    answer = await private(at, BEN, is_private=True)
+    answer = await private(at, BEN, MARTA, is_private=True)
     payload = at.slack.press(ASHA, answer, "share")
     payload["actions"] = [{"type": "button", "action_id": "link_open", "block_id": "b", "action_ts": "1.2"}]
 

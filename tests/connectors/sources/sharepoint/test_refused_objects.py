@@ -115,3 +115,23 @@ def test_a_row_without_a_path_stands_where_it_stood_or_nowhere(known: bool) -> N
     made = _node(listing, Row("1", "i", "", False, False), {}, {"s/l/i": before} if before else {}, at, "walk")
 
     assert made.parent == ("s/l/folder" if known else "unknown:")
+
+
+@pytest.mark.parametrize("place", ["/_api/web", "/_api/web/roleassignments"])
+async def test_a_subsite_that_refuses_is_closed_alone(here: Office, place: str) -> None:
+    tenant, house = here.house.tenant, here.house
+    sub = tenant.subsite(here.site.web, "sub", unique=True)
+    tenant.grant(sub, here.asha)
+    tenant.file(sub.lists[0], "below.md", "In a site below")
+    await house.sync()
+    assert await house.names(here.asha) == {"handbook.md", "below.md"}
+
+    house.vendor.fault(f"{sub.path}{place}", status(403))
+    tenant.file(here.site.web.lists[0], "new.md", "A new one")
+    report = await house.sync()
+    assert any(sub.path in problem for problem in report.problems)
+    assert await house.names(here.asha) == {"handbook.md", "new.md"}
+
+    house.vendor.mend()
+    await house.sync()
+    assert await house.names(here.asha) == {"handbook.md", "new.md", "below.md"}
