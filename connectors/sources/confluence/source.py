@@ -348,7 +348,8 @@ class ConfluenceSource:
             held = [node async for node in self._memory.of_container(container) if node.kind != _SPACE]
             for node in held:
                 if isinstance(node.rules, Own):
-                    await self._hint(run, node)
+                    if not await self._hint(run, node):
+                        run.moved.add(container)
                     touched.add(container)
         return touched
 
