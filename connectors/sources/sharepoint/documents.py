@@ -109,7 +109,14 @@ class Documents:
         return self._document(
             node,
             place,
-            Told(version, title, facts.get("url", ""), media_type, columns, partial(self._body, node, item, version, path)),
+            Told(
+                version,
+                title,
+                facts.get("url", ""),
+                media_type,
+                columns,
+                partial(self._body, node, item, version, path),
+            ),
         )
 
     async def _columns_of(self, number: str, path: str) -> Columns:
