@@ -79,7 +79,7 @@ async def test_a_sync_whose_database_is_killed_stops_and_the_next_one_ends_it(tm
             await tree.sync()
             old = await readable(tree)
             change(tree)
-            for fatal in (2, 8, 15):
+            for fatal in (2, 6, 10):
                 tap = Tap()
 
                 async def kill(tap: Tap = tap, fatal: int = fatal) -> None:

@@ -58,6 +58,6 @@ async def test_a_widening_is_stated_after_the_texts_under_it(tree: Tree) -> None
 
     await tree.sync(tap=tap)
 
-    stated = [at for at, name in enumerate(tap.named) if name == "state_rules"]
+    stated = [at for at, name in enumerate(tap.named) if name == "state_all"]
     assert stated[-1] > tap.named.index("publish")
     assert await tree.texts("grp:guests") == {"hr/pay.md": {"Redacted."}}
