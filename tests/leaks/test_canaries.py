@@ -39,7 +39,9 @@ def test_every_door_of_the_line_is_watched(aviary: Aviary) -> None:
     from bot.answering.doors import Doors
     from tests.tap import OUTWARD
 
-    assert set(OUTWARD) | {"policy", "cut", "clock", "timer", "tag", "told", "live"} == {each.name for each in fields(Doors)}
+    assert set(OUTWARD) | {"policy", "cut", "clock", "timer", "tag", "told", "live"} == {
+        each.name for each in fields(Doors)
+    }
 
 
 def test_the_world_has_everything_that_can_be_wrong(aviary: Aviary) -> None:

@@ -484,7 +484,9 @@ async def test_a_page_that_moves_has_the_rights_of_where_it_stands(tmp_path: Pat
         assert {"ann", "bob", "gus"} <= await readers(house, "Leaf")
 
 
-async def test_an_event_of_a_page_that_moved_to_the_root_of_another_space_opens_it_to_nobody_else(tmp_path: Path) -> None:
+async def test_an_event_of_a_page_that_moved_to_the_root_of_another_space_opens_it_to_nobody_else(
+    tmp_path: Path,
+) -> None:
     async with living(tmp_path) as house:
         await house.sync()
         await house.tell()
