@@ -87,7 +87,7 @@ class CloudRights:
             return may_use, may_use, "administer" in names
         giving = await self._giving(now)
         if giving is None:
-            return True, False, False
+            return False, False, False  # nobody may tell us: what can't be told counts as no
         admin = bool(groups & giving["admin"])
         if giving["user"] != giving["all"]:
             licensed = admin or bool(groups & giving["user"])

@@ -7,7 +7,7 @@ be read stays as it was known, with the time at which that was true; what was ne
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -53,7 +53,8 @@ class Sweep:
         """Remember a space as it is. Raises Lost where it is refused, Transient where it can't be read whole now;
         nothing was changed then."""
         known = {node.key: node async for node in self.memory.of_container(space.node_key)}
-        reading = _Reading(self.wiki, known)
+        closed = {*(await self.memory.closed()), *(hint.key for hint in await self.memory.hints())}
+        reading = _Reading(self.wiki, known, closed)
         await reading.contents(space)
         direct = len(reading.items) <= self.direct
         self.direct -= len(reading.items) if direct else 0
@@ -123,6 +124,7 @@ class _Reading:
 
     wiki: Wiki
     known: Mapping[str, Node]
+    closed: Set[str]  # closed by an event or told of by one: search may not have heard of it yet
     items: dict[str, Item] = field(default_factory=dict)
     rules: dict[str, Rules] = field(default_factory=dict)
     labels: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -149,14 +151,15 @@ class _Reading:
         try:
             async for some in self.wiki.asides(space):
                 for each in some:
-                    if each.rules is not None and not direct and not self._opens(each.key, each.rules):
+                    told_of = each.key in self.closed or self._opens(each.key, each.rules)
+                    if each.rules is not None and not direct and not told_of:
                         self.rules.setdefault(each.key, each.rules)
                     if each.labels is not None:
                         self.labels[each.key] = each.labels
         except (Lost, Transient) as error:
             self.problems.append(f"space {space.key}: search gives no restrictions ({error}); they are read one by one")
 
-    def _opens(self, key: str, rules: Rules) -> bool:
+    def _opens(self, key: str, rules: Rules | None) -> bool:
         """Whether search says otherwise of a restriction that is known: it may lag, so the page itself is asked."""
         before = self.known.get(key)
         return before is not None and isinstance(before.rules, Own) and before.rules != rules

@@ -105,6 +105,8 @@ class Documents:
         version, path = await self._published(item, facts, columns, node.mark)
         if await self._is_encrypted(item, columns):
             return Skipped(DocumentId(self.source, node.key), "it is encrypted")
+        if not path.endswith(f"{item}/content"):
+            columns = self._without_draft(columns)
         title = columns.title or facts.get("name", "")
         return self._document(
             node,
@@ -118,6 +120,13 @@ class Documents:
                 partial(self._body, node, item, version, path),
             ),
         )
+
+    def _without_draft(self, latest: Columns) -> Columns:
+        """What may be said of a published version when the latest, whose columns these are, is a draft: nothing of its
+        words. Its labels still keep it out; where labels can, those of the published one would have to be known."""
+        if self.excluded:
+            raise Skip("its latest version is a draft, and the labels of the published one can't be read")
+        return replace(latest, title="", effective_from=None, effective_to=None, labels=())
 
     async def _columns_of(self, number: str, path: str) -> Columns:
         """The columns of a file. Once that many were asked one by one, those of all the others are read by the page:
@@ -224,7 +233,10 @@ class Documents:
         page = f"sites/{self.listing.web.graph}/pages/{node.key.rpartition('/')[2]}/microsoft.graph.sitePage"
         modern = await self._modern(page)
         columns = mapping.columns(await self._fields(self._list_item(node)))
-        title = str((modern or {}).get("title") or columns.title or facts.get("name", ""))
+        said = str((modern or {}).get("title") or "")
+        if facts.get("version") != version or _is_draft((modern or {}).get("publishingState")):
+            columns, said = self._without_draft(columns), ""
+        title = said or columns.title or facts.get("name", "")
         url = str((modern or {}).get("webUrl") or "") or self._address(facts.get("path", ""))
         read = partial(self._page_body, node, version, page if modern is not None else None, title)
         return self._document(node, place, Told(version, title, url, "text/html", columns, read))

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from connectors.ports import Event
+from connectors.records import Node, Own
+from connectors.sources.confluence.sweep import Sweep
 from tests.confluence_house import House, stocked
 from tests.doubles.confluence.faults import status
 from tests.doubles.vendor import changed
@@ -78,3 +81,31 @@ async def test_search_that_lags_behind_opens_nothing_that_was_closed(tmp_path: P
 
         assert top.id not in await house.visible("bob")
         assert await house.wrong() == {}
+
+
+async def test_what_an_event_closed_is_asked_for_itself_where_search_would_be_believed(tmp_path: Path) -> None:
+    def as_before(right: dict[str, Any]) -> None:
+        for row in right.get("results", ()):
+            for held in row.get("restrictions", {}).get("read", {}).get("restrictions", {}).values():
+                held |= {"results": [], "size": 0}
+
+    house = House(tmp_path, stocked())
+    house.server.fault(r"/rest/api/content/search", changed(as_before))
+    async with house.open():
+        await house.sync()
+        [top] = [each for each in house.wiki.content.values() if each.title == "Top"]
+        house.wiki.restrict(top.id, users=["robot", "ann"])
+        await house.memory.told([Event(top.id, "content_permissions_updated", closes=True)], house.now())
+        async with house.far() as far:
+            wiki = far.source._wiki  # type: ignore[attr-defined]
+            container = (await node(house, top.id)).container
+            [space] = [each for each in await wiki.spaces(()) if each.node_key == container]
+            # A wiki so large that no restriction is asked for by itself without need.
+            await Sweep(wiki, house.memory, house.now(), "walk", direct=0).space(space)
+
+        assert isinstance((await node(house, top.id)).rules, Own)
+
+
+async def node(house: House, key: str) -> Node:
+    """What is remembered of an object."""
+    return (await house.memory.get([key]))[key]

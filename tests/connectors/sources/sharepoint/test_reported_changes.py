@@ -265,3 +265,17 @@ async def test_a_draft_that_is_saved_while_we_read_is_not_taken_for_the_publishe
 
     assert saved
     assert not here.house.stored("wordsofadraft")
+
+
+async def test_a_newer_draft_lends_the_published_text_no_title_and_no_column(here: Office) -> None:
+    """The columns that Graph tells are those of the latest version, which is not for readers yet."""
+    tenant = here.house.tenant
+    page = tenant.page(here.site.web, "Home", "<p>Published words</p>")
+    for item in (here.file, page):
+        tenant.edit(item, "wordsofadraft", draft=True)
+        tenant.set_fields(item, Title="Titleofadraft", Tags="labelofadraft")
+    await here.house.sync()
+
+    assert here.house.stored("Published words")
+    for word in ("wordsofadraft", "Titleofadraft", "labelofadraft"):
+        assert not here.house.stored(word)
