@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import takewhile
 
 from connectors.errors import DoorError, Skip, Stop, Transient
 from connectors.ports import Feed, Hint, Memory
@@ -137,8 +138,10 @@ class ConfluenceSource:
         problems = tuple(dict.fromkeys((*run.problems, *self._notices.said)))
         yield Checkpoint(json.dumps({"walk": sweep.walk}), run.complete, whole=False, problems=problems)
         await settled(self._memory, run.settled)
-        if hints and run.heard:
-            await self._memory.forget_hints(hints[-1].number)
+        # What came while this ran was closed after it began, and what failed is not dealt with.
+        dealt_with = [hint.number for hint in takewhile(lambda hint: hint.at <= now, hints)]
+        if dealt_with and run.heard and run.complete:
+            await self._memory.forget_hints(dealt_with[-1])
         if run.complete:
             await self._ran(run)
 
@@ -419,6 +422,15 @@ class ConfluenceSource:
     # ------------------------------------------------------------ documents
 
     async def _described(self, told: set[str], node: Node, place: Place) -> SourceDocument | Skipped:
+        """A document, or why not. What was refused is asked for again each time, until it is had or gone."""
+        try:
+            return await self._as_it_is(told, node, place)
+        except Lost as error:
+            if error.status == 401 or 200 <= error.status < 300:  # of the account or of what stands between, for now
+                raise Transient(str(error)) from error
+            return Skipped(DocumentId(self._name, node.key), str(error), "refused")
+
+    async def _as_it_is(self, told: set[str], node: Node, place: Place) -> SourceDocument | Skipped:
         """What there is to tell of a document. Raises Skip where it can't be used, Transient where it can be later."""
         told.add(node.key)
         if node.kind in PAGES:

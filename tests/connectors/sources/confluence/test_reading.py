@@ -156,6 +156,19 @@ async def test_one_body_that_can_not_be_rendered_is_one_document_skipped(tmp_pat
         await all_is_right(house)
 
 
+@pytest.mark.parametrize("code", [401, 403])
+async def test_a_body_that_is_refused_for_a_while_is_read_again_without_an_edit(tmp_path: Path, code: int) -> None:
+    async with living(tmp_path) as house:
+        middle = named(house, "Middle")
+        house.server.fault(rf"/api/v2/pages/{middle}", status(code))
+        await house.sync()
+        assert middle not in (await house.seen())["bob"]
+
+        house.server.calm()
+        await house.sync()
+        await all_is_right(house)
+
+
 async def test_a_large_page_that_times_out_is_asked_for_in_smaller_ones(tmp_path: Path) -> None:
     """ONX#10147."""
 
