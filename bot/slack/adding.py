@@ -16,7 +16,7 @@ from connectors.chat import View
 FORM = "source_add"
 """The form's name, as it comes back."""
 
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{1,99}\Z")
+_VARIABLE = re.compile(r"FOOTNOTE_[A-Z0-9_]{1,99}\Z")
 _LONGEST = 500  # characters of one field
 
 
@@ -108,7 +108,10 @@ def _files(values: Mapping[str, str]) -> Mapping[str, Any]:
 
 def _confluence(values: Mapping[str, str]) -> Mapping[str, Any]:
     if not _VARIABLE.match(values["secret_env"]):
-        raise WrongUse("write the name of an environment variable, such as FOOTNOTE_CONFLUENCE_TOKEN, never a token")
+        raise WrongUse(
+            "write the name of an environment variable that begins with FOOTNOTE_, such as FOOTNOTE_CONFLUENCE_TOKEN, "
+            "never a token; from the command line it can be any variable"
+        )
     if values["auth"] == "basic" and not values["user"]:
         raise WrongUse("basic needs the e-mail address of the account that the token belongs to")
     settings: dict[str, Any] = {

@@ -257,6 +257,7 @@ class Administering:
             assert subject is not None  # noqa: S101 - nobody is let in without one
             try:
                 name, settings = adding.settings_of(kind, given)
+                await self._no_secret_elsewhere(settings)
                 lines = await self._looked_at(SourceConfig(name, kind, settings))
             except (WrongUse, DoorError) as error:
                 done.outcome = "refused"
@@ -264,6 +265,15 @@ class Administering:
             body = {"verb": "add", "name": name, "kind": kind, "settings": dict(settings)}
             secret = await self._ticket(holder, subject, body, SHOWN_FOR)
             return told.to_confirm(f"Add the source {name}?", lines, secret, danger=False)
+
+    async def _no_secret_elsewhere(self, settings: Mapping[str, Any]) -> None:
+        """Refuse a source that would send another one's secret to another address: looking at it sends it already."""
+        for other in await self.doors.keeping.sources.list():
+            shared = "secret" in settings and other.settings.get("secret") == settings["secret"]
+            if shared and other.settings.get("base_url") != settings.get("base_url"):
+                raise WrongUse(
+                    f"its secret is the one of source {other.name!r}, which is at another address; name one of its own"
+                )
 
     async def _looked_at(self, config: SourceConfig) -> list[str]:
         known = await self.doors.keeping.sources.get(config.name)

@@ -24,6 +24,7 @@ from bot.slack.incoming import Asked
 from bot.slack.opening import opened_commands
 from bot.wiring import App, open_app
 from connectors.chat import Message
+from connectors.ports import SourceConfig
 from connectors.slack import SlackWeb
 from policies.names import Principal
 from tests.doubles.slack import TEAM, TOKEN, FakeSlack, shown
@@ -377,6 +378,12 @@ async def test_who_does_not_administer_adds_nothing(at: Desk, tmp_path: Path) ->
              "secret_env": "ATATT3xFfGF0-a-token", "live_check": "off"},
             "never a token",
         ),
+        (
+            "confluence",
+            {"name": "w", "base_url": "https://w.example", "edition": "cloud", "auth": "bearer",
+             "secret_env": "AWS_SECRET_ACCESS_KEY", "live_check": "off"},
+            "begins with FOOTNOTE_",
+        ),
         ("sharepoint", {"name": "s", "tenant": "t", "client_id": "c", "certificate_file": "/no/such.pem",
                         "sites": "https://s.example", "live_check": "off"}, "there is no such file"),
     ],
@@ -387,6 +394,17 @@ async def test_a_form_that_lacks_something_adds_nothing(at: Desk, kind: str, giv
     assert said in words(message)
     assert [config.name for config in await at.app.keeping.sources.list()] == ["pages"]
     assert "ATATT" not in words(message)
+
+
+async def test_the_secret_of_one_source_is_sent_to_no_other_address(at: Desk) -> None:
+    secret = {"secret_env": "FOOTNOTE_WIKI_TOKEN"}
+    kept = {"base_url": "https://w.example", "edition": "cloud", "auth": "bearer", "secret": secret}
+    await at.app.keeping.sources.add(SourceConfig("wiki", "confluence", kept), at.app.clock())
+    given = {"name": "w", "base_url": "https://elsewhere.example", "edition": "cloud", "auth": "bearer",
+             "secret_env": "FOOTNOTE_WIKI_TOKEN", "live_check": "off"}  # fmt: skip
+    message = await at.commands.submitted(Holder(TEAM, ASHA), "confluence", json.dumps(given))
+
+    assert "at another address" in words(message)
 
 
 async def test_a_form_opens_for_an_administrator_and_asks_for_no_secret(at: Desk) -> None:
