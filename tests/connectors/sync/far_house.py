@@ -39,6 +39,10 @@ class Deadly(Tap):
         self.calls += 1
         if self.fatal is not None and self.calls >= self.fatal:
             self.dead.set()
+        return await self.step(work)
+
+    async def step(self, work: Callable[[], Any]) -> Any:
+        if self.dead.is_set():
             await asyncio.Event().wait()
         self.under_way += 1
         try:

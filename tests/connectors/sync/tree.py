@@ -6,6 +6,7 @@ import inspect
 import json
 import shutil
 from collections.abc import Callable, Iterable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -52,6 +53,13 @@ class Tap:
             await self.watch()
         return result
 
+    async def step(self, work: Callable[[], Any]) -> Any:
+        """One step of reading a stream, which changes nothing."""
+        return await work()
+
+
+_END = object()
+
 
 class _Tapped:
     def __init__(self, door: Any, tap: Tap) -> None:
@@ -59,6 +67,8 @@ class _Tapped:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._door, name)
+        if inspect.isasyncgenfunction(found):
+            return lambda *args, **more: self._steps(found(*args, **more))
         if not inspect.iscoroutinefunction(found):
             return found
 
@@ -66,6 +76,11 @@ class _Tapped:
             return await self._tap.call(name, lambda: found(*args, **more))
 
         return tapped
+
+    async def _steps(self, stream: Any) -> Any:
+        async with aclosing(stream):
+            while (item := await self._tap.step(lambda: anext(stream, _END))) is not _END:
+                yield item
 
 
 @dataclass(slots=True)
