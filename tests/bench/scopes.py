@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import random
 import statistics
 import sys
@@ -298,6 +299,20 @@ async def embedded(scopes: int, size: int, covers: Covers, searches: int, found:
             await fill_index(path, index, scopes, size)
             print(f"index filled in {time.perf_counter() - began:.0f} s", file=sys.stderr)
             await compared(index, covers, searches, scopes, found)
+            await alone_and_sixteen(index, size, covers, searches)
+            print(f"{resident(os.getpid())} MB resident", file=sys.stderr)
+
+
+async def alone_and_sixteen(index: EmbeddedIndex, size: int, covers: Covers, searches: int) -> None:
+    table = Table(
+        "asker", "one at a time, p50 / p95 ms", "16 at once, p50 ms", title=f"embedded, {size:,} chunks, by cover"
+    )
+    for satisfied, (cover, _) in covers["following"].items():
+        over = asking(cover, searches)
+        await one_by_one(index.search, over[:5])
+        (middle, slow), (many, rate) = await one_by_one(index.search, over), await at_once(index.search, over)
+        table.add_row(f"{satisfied:,}", f"{middle:.1f} / {slow:.1f}", f"{many:.0f}, {rate:.0f}/s")
+    Console(width=130).print(table)
 
 
 async def on_weaviate(scopes: int, size: int, covers: Covers, searches: int, found: Table) -> None:
