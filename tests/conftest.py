@@ -51,6 +51,16 @@ def now() -> datetime:
     return NOW
 
 
+@pytest.fixture(scope="session", autouse=True)
+def what_every_test_would_wait_for() -> Iterator[None]:
+    """The model that finds personal data is loaded once for all tests of a worker, and the migrations run once."""
+    from tests.blank import noted_schema
+    from tests.detector import shared_detector
+
+    with shared_detector(), noted_schema():
+        yield
+
+
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Postgres]:
     """A PostgreSQL server, the same for all workers of a run; started when the first test asks for it."""

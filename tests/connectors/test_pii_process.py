@@ -12,8 +12,14 @@ from connectors.errors import Stop, Transient
 from connectors.pii import Presidio
 from connectors.pii_process import PersonalDataProcess
 from connectors.ports import PersonalData
+from tests.detector import ALONE
 
 HANGING = "tests.connectors.pii_hanging"
+
+
+@pytest.fixture(autouse=True)
+def as_outside_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PersonalDataProcess, "_started", ALONE)
 
 
 @pytest.fixture
