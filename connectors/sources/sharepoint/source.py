@@ -131,7 +131,7 @@ class SharePointSource:
                 )
         yield Checkpoint(now.isoformat(), run.complete, whole=False, problems=tuple(run.problems))
         await settled(self._memory, run.settled)
-        if hints:
+        if hints and not run.away:  # what was told of and could not be read stays told of
             await self._memory.forget_hints(hints[-1].number)
         if not run.away:
             for feed in sorted(run.due):
@@ -154,7 +154,7 @@ class SharePointSource:
             return
         drives: dict[str, str] = {}
         async for node in self._memory.containers():
-            if node.facts.get("drive") and "out" not in node.facts:
+            if node.kind == LIBRARY and node.facts.get("drive") and "out" not in node.facts:
                 drives[node.key] = node.facts["drive"]
         for problem in await self._subscriptions.keep(drives, run.now):
             run.tell(problem)
