@@ -211,6 +211,9 @@ class Feed:
     of_permissions: bool  # a sync that a person asks for runs it whether it is due or not
 
 
+Doubts = Callable[[], Awaitable[Callable[[DocumentId], bool]]]
+
+
 @dataclass(frozen=True, slots=True)
 class FarSource:
     """An outside system with everything that it is to us, while it is open."""
@@ -222,6 +225,7 @@ class FarSource:
     probe: Callable[[datetime], Awaitable[Sequence[Finding]]]
     live: LiveCheck | None = None  # where the admin asked for it and the account can
     live_for: Callable[[Resource], bool] = field(default=lambda _resource: True)  # which documents it is asked about
+    doubts: Doubts | None = None  # of which documents events told that were not read since: it is asked about them, too
     hook: Hook | None = None
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -41,7 +42,8 @@ from tests.doubles.sharepoint.simulator import SharePoint
 from tests.doubles.sharepoint.state import Collection, Group, Item, User
 from tests.doubles.sharepoint.tenant import Tenant
 from tests.haste import haste
-from tests.memory import HashingEmbedder, LineParser, WordDetector
+from tests.memory import HashingEmbedder, LineParser, MemoryIndex, MemoryLedger, WordDetector
+from tests.remembering import Remembering
 
 NAME = "sp"
 RULES = (Path(__file__).parents[1] / "policies" / "rules.toml").read_text(encoding="utf-8")
@@ -55,7 +57,8 @@ Seen = dict[str, frozenset[str]]
 
 @dataclass(slots=True)
 class House:
-    """One tenant, and the product on it. `ledger_file`: a ledger with its schema that is copied instead of made."""
+    """One tenant, and the product on it. `ledger_file`: a ledger with its schema that is copied instead of made.
+    `in_memory`: ledger and index are those of `tests.memory`, which costs a fraction and means the same."""
 
     folder: Path
     tenant: Tenant = field(default_factory=Tenant)
@@ -65,9 +68,11 @@ class House:
     settings: dict[str, Any] = field(default_factory=dict)  # over those that the command would give
     without: frozenset[str] = frozenset()  # labels that are excluded
     ledger_file: Path | None = None
+    in_memory: bool = False
     pause: timedelta = timedelta(minutes=1)  # before each sync
     ledger: Ledger = field(init=False)
-    index: EmbeddedIndex = field(init=False)
+    index: EmbeddedIndex | MemoryIndex = field(init=False)
+    memory: Any = field(init=False)  # what the source remembers
     embedder: HashingEmbedder = field(default_factory=HashingEmbedder)
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _asking: FarSource | None = None
@@ -87,13 +92,22 @@ class House:
         async with self._stack as stack:
             stack.enter_context(haste())
             await stack.enter_async_context(self.vendor)
-            file = self.folder / "ledger.sqlite"
-            if self.ledger_file and not file.exists():
-                shutil.copy(self.ledger_file, file)
-            self.ledger = await stack.enter_async_context(open_ledger(f"sqlite+aiosqlite:///{file}"))
-            identity = IndexIdentity("hashing/1", 64, "1")
-            self.index = await stack.enter_async_context(EmbeddedIndex(self.folder / "index.sqlite", identity))
+            await self._open_doors(stack)
             yield self
+
+    async def _open_doors(self, stack: AsyncExitStack) -> None:
+        identity = IndexIdentity("hashing/1", 64, "1")
+        if self.in_memory:
+            ledger = MemoryLedger()
+            self.ledger = SimpleNamespace(catalog=ledger, facts=ledger)  # type: ignore[assignment]  # as far as it goes
+            self.index, self.memory = MemoryIndex(identity), Remembering(ledger, self.name)
+            return
+        file = self.folder / "ledger.sqlite"
+        if self.ledger_file and not file.exists():
+            shutil.copy(self.ledger_file, file)
+        self.ledger = await stack.enter_async_context(open_ledger(f"sqlite+aiosqlite:///{file}"))
+        self.index = await stack.enter_async_context(EmbeddedIndex(self.folder / "index.sqlite", identity))
+        self.memory = SqlMemory(self.ledger.door, self.name)
 
     @property
     def config(self) -> SourceConfig:
@@ -108,10 +122,6 @@ class House:
             "login_url": self.vendor.login_url,
         }
         return SourceConfig(self.name, "sharepoint", given | self.settings)
-
-    @property
-    def memory(self) -> SqlMemory:
-        return SqlMemory(self.ledger.door, self.name)
 
     def secret(self, reference: Mapping[str, str]) -> str:
         return Path(reference["secret_file"]).read_text()
@@ -224,7 +234,9 @@ class House:
         return self.said((oid, each) for oid, items in self.must().items() for each in items - seen[oid])
 
     def stored(self, words: str) -> bool:
-        """Whether words stand anywhere in the files of the index."""
+        """Whether words stand anywhere in the index, or in its files."""
+        if isinstance(self.index, MemoryIndex):
+            return any(words in repr(entry) for entry in self.index.entries.values())
         return any(words.encode() in file.read_bytes() for file in self.folder.glob("index.sqlite*"))
 
     async def alive(self) -> set[str]:

@@ -75,15 +75,18 @@ def lost_any(context: Context) -> bool:
 
 
 async def _wanted(versions: set[Version], asking: Mapping[str, FarSource], by: Judging) -> list[DocumentId]:
-    """The documents to ask about; one whose facts are gone is asked about too."""
+    """The documents to ask about; one whose facts are gone is asked about too, and so is one that an event told of and
+    no sync has read since."""
     known = await by.facts.resources(sorted(versions))
-    return list(
-        dict.fromkeys(
-            version[0]
-            for version in sorted(versions)
-            if version not in known or asking[version[0].source].live_for(known[version])
-        )
-    )
+    doubted = {name: await far.doubts() for name, far in asking.items() if far.doubts is not None}
+
+    def wanted(version: Version) -> bool:
+        document = version[0]
+        if version not in known or asking[document.source].live_for(known[version]):
+            return True
+        return document.source in doubted and doubted[document.source](document)
+
+    return list(dict.fromkeys(version[0] for version in sorted(versions) if wanted(version)))
 
 
 async def _readable(

@@ -52,9 +52,14 @@ class Accounts:
     _new: bool = False
 
     @classmethod
-    async def open(cls, site: str, client: Client, memory: Memory) -> Accounts:
-        """With everything that was decided before."""
+    async def open(cls, site: str, client: Client, memory: Memory, others: Accounts | None = None) -> Accounts:
+        """With everything that was decided before. `others`: of another site, read during the same look: what it knows
+        of names, whichever site they are of, is shared and not read or asked for again."""
         made = cls(site, client, memory)
+        if others is not None:
+            made._pairs = _read(await memory.note(NOTE + site) or "{}")
+            made._meant, made._looked_up = others._meant, others._looked_up
+            return made
         for name, text in (await memory.notes(NOTE)).items():
             pairs = _read(text)
             if name == NOTE + site:

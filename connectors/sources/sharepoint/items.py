@@ -75,14 +75,12 @@ def _is_content(listing: Listing, row: Row) -> bool:
 
 
 def _parent(listing: Listing, path: str, folders: dict[str, str], before: Node | None) -> str:
-    """The folder that a path stands in; a folder that was not told is one that nobody knows. Without a path: where it
-    stood before, or nobody knows."""
+    """The folder that a path stands in; a folder that was not told is one that nobody knows, and so is everything but
+    those where the list's own path was not told. Without a path: where it stood before, or nobody knows."""
     if not path:
         return (before.parent if before is not None else None) or "unknown:"
     above = path.rpartition("/")[0].casefold()
     top = listing.path.casefold().rstrip("/")
     if above in folders:
         return folders[above]
-    if not top or above in ("", top):
-        return listing.key
-    return f"unknown:{above}"
+    return listing.key if top and above == top else f"unknown:{above}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote
@@ -13,11 +13,13 @@ from connectors.records import Node
 from connectors.sources.sharepoint.auth import Timer
 from connectors.sources.sharepoint.client import ASKING, Client, Refused
 from connectors.sources.sharepoint.containers import listing_of
+from connectors.sources.sharepoint.hook import of_drive
 from connectors.sources.sharepoint.permissions import views
 from connectors.sources.sharepoint.scopes import side_by_side
 from policies.names import DocumentId
 
 MOST = 20  # documents of one question
+_MOST_HINTS = 10_000  # as the ledger keeps
 
 
 @dataclass(slots=True)
@@ -64,3 +66,21 @@ class EffectiveRights:
                 return False
             raise
         return views(said)
+
+
+@dataclass(slots=True)
+class Told:
+    """Port `Doubts`, by what Graph told of libraries that no sync has read since: all that a notification says is in
+    which library something changed."""
+
+    memory: Memory
+
+    async def __call__(self) -> Callable[[DocumentId], bool]:
+        hinted = {hint.key for hint in await self.memory.hints(_MOST_HINTS)}
+        if not hinted:
+            return lambda _document: False
+        if "" in hinted:
+            return lambda _document: True
+        containers = [node async for node in self.memory.containers()]
+        doubted = {node.key for node in containers if of_drive(node.facts.get("drive", "")) in hinted}
+        return lambda document: document.key.rpartition("/")[0] in doubted

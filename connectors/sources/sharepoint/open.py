@@ -31,7 +31,7 @@ from connectors.sources.sharepoint.auth import (
 from connectors.sources.sharepoint.budget import budget_of
 from connectors.sources.sharepoint.client import Client
 from connectors.sources.sharepoint.hook import GraphHook, Subscriptions, client_state
-from connectors.sources.sharepoint.live import EffectiveRights
+from connectors.sources.sharepoint.live import EffectiveRights, Told
 from connectors.sources.sharepoint.permissions import restriction
 from connectors.sources.sharepoint.principals import Names
 from connectors.sources.sharepoint.probe import probe
@@ -130,6 +130,7 @@ async def open_sharepoint(
             probe=partial(probe, client, timer, chosen.sites),
             live=None if chosen.live_check == "off" else EffectiveRights(client, memory, timer),
             live_for=_closed_to_some(names) if chosen.live_check == "sensitive" else _all,
+            doubts=Told(memory),
             hook=GraphHook(state),
         )
 

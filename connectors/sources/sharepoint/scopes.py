@@ -21,7 +21,7 @@ from connectors.sources.sharepoint.client import Client, Json, Refused
 from connectors.sources.sharepoint.permissions import Assigned, SiteRights, read, written
 from connectors.sources.sharepoint.principals import SharingLink, same
 from connectors.sources.sharepoint.tree import UNREAD
-from connectors.sources.sharepoint.webs import Listing
+from connectors.sources.sharepoint.webs import LIST, Listing
 from policies.access import Unknown
 
 AT_ONCE = 4  # objects whose rights are read side by side
@@ -51,19 +51,21 @@ class Row:
     version: str = ""
     modified: str = ""
     moderation: str = ""
+    attached: bool = False  # files hang on it
 
 
 async def rows_of(client: Client, listing: Listing) -> AsyncIterator[Sequence[Row]]:
     """Everything in a list, by page, to the end; asked for less where a list does not know all that is asked for."""
     path = f"web/lists(guid'{listing.id}')/items"
-    for number, select in enumerate(_SELECTS):
+    selects = (f"{_SELECTS[0]},Attachments", *_SELECTS) if listing.kind == LIST else _SELECTS
+    for number, select in enumerate(selects):
         begun = False
         try:
             async for page in client.rest_pages(listing.web.url, path, {"$select": select, "$top": PAGE}):
                 begun = True
                 yield [_read_row(row) for row in page.rows]
         except Refused as error:
-            if error.status != 400 or begun or number + 1 == len(_SELECTS):
+            if error.status != 400 or begun or number + 1 == len(selects):
                 raise
             continue
         return
@@ -82,6 +84,7 @@ def _read_row(row: Json) -> Row:
         version=str(row.get("OData__UIVersionString") or ""),
         modified=str(row.get("Modified") or ""),
         moderation=str(row.get("OData__ModerationStatus", "")),
+        attached=row.get("Attachments") is True,
     )
 
 

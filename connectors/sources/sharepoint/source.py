@@ -77,6 +77,7 @@ class _Run:
     settled: set[str] = field(default_factory=set)
     hinted: set[str] = field(default_factory=set)
     rights: dict[str, SiteRights] = field(default_factory=dict)  # by site collection
+    owing: frozenset[str] = frozenset()  # containers that a run before left to be settled
 
     def fault(self, problem: str, *, passing: bool = False) -> None:
         """Something was not done; what was not read runs out with its lease."""
@@ -124,14 +125,12 @@ class SharePointSource:
         async for change in self._rest(run):
             yield change
         await self._subscribe(run)
-        for address in self._settings.addresses:
-            if not await self._holds_something(address):
-                run.tell(
-                    f"there is no document at {address}; check the address, what is published there, and the grant"
-                )
+        await self._tell_what_is_left_out(run)
+        for address in await self._empty():
+            run.tell(f"there is no document at {address}; check the address, what is published there, and the grant")
         yield Checkpoint(now.isoformat(), run.complete, whole=False, problems=tuple(run.problems))
         await settled(self._memory, run.settled)
-        if hints:
+        if hints and not run.away:  # what was told of and could not be read stays told of
             await self._memory.forget_hints(hints[-1].number)
         if not run.away:
             for feed in sorted(run.due):
@@ -146,7 +145,8 @@ class SharePointSource:
             due |= {"delta", "rights", "objects"}
         if whole:
             due.add("enumeration")
-        return _Run(now, frozenset(due), whole, hinted={hint.key for hint in hints})
+        owing = frozenset(await unsettled(self._memory))
+        return _Run(now, frozenset(due), whole, hinted={hint.key for hint in hints}, owing=owing)
 
     async def _subscribe(self, run: _Run) -> None:
         """Have Graph tell of each library from now on; what changes before it does, the next delta tells."""
@@ -154,16 +154,30 @@ class SharePointSource:
             return
         drives: dict[str, str] = {}
         async for node in self._memory.containers():
-            if node.facts.get("drive") and "out" not in node.facts:
+            if node.kind == LIBRARY and node.facts.get("drive") and "out" not in node.facts:
                 drives[node.key] = node.facts["drive"]
         for problem in await self._subscriptions.keep(drives, run.now):
             run.tell(problem)
 
-    async def _holds_something(self, address: str) -> bool:
-        for container in await self._containers(address):
-            async for node in self._memory.of_container(container.key):
-                if node.is_document:
-                    return True
+    async def _tell_what_is_left_out(self, run: _Run) -> None:
+        async for node in self._memory.containers():
+            if node.facts.get("attached") and "out" not in node.facts:
+                title, count = node.facts.get("title", ""), node.facts["attached"]
+                run.tell(f"{title!r} at {node.facts.get('address')}: what is attached to items is not read ({count})")
+
+    async def _empty(self) -> Sequence[str]:
+        """The addresses at which there is no document."""
+        empty = dict.fromkeys(self._settings.addresses)
+        async for container in self._memory.containers():
+            address = container.facts.get("address")
+            if address in empty and await self._holds_something(container.key):
+                del empty[address]
+        return list(empty)
+
+    async def _holds_something(self, container: str) -> bool:
+        async for node in self._memory.of_container(container):
+            if node.is_document:
+                return True
         return False
 
     # ------------------------------------------------------------ one address
@@ -249,7 +263,8 @@ class SharePointSource:
     async def _rights(self, top: Web, run: _Run) -> SiteRights:
         """The rights of a site collection, as they are during this run."""
         if top.site not in run.rights:
-            accounts = await Accounts.open(top.site, self._client, self._memory)
+            others = next((each.accounts for each in run.rights.values()), None)
+            accounts = await Accounts.open(top.site, self._client, self._memory, others)
             chosen = self._settings
             made = SiteRights(top.site, top.url, chosen.names, self._client, accounts, chosen.restricted_to)
             await made.read_admins()
@@ -313,6 +328,8 @@ class SharePointSource:
         if listing.kind != LIBRARY:
             rows, walk = await take_rows(self._memory, listing, rows_of(self._client, listing), run.now)
             run.walks[listing.key] = walk
+            attached = sum(row.attached for row in rows)
+            await self._note(listing.key, attached=str(attached) if attached else "")
             return await scopes.sweep(closed, rows)
         done = await self._round(listing, whole, run)
         if swept or done.whole:
@@ -345,12 +362,14 @@ class SharePointSource:
 
     async def _looked_at(self, key: str, at: datetime | None, ends: datetime | None) -> None:
         """Note when all objects of a container were looked at, and when the next link in it ends."""
-        container = (await self._memory.get([key])).get(key)
-        if container is None:
-            return
-        facts = {**container.facts, "next_end": ends.isoformat() if ends else ""}
-        facts |= {"objects_at": at.isoformat()} if at is not None else {}
-        await self._memory.put([replace(container, facts={name: value for name, value in facts.items() if value})])
+        looked = {"objects_at": at.isoformat()} if at is not None else {}
+        await self._note(key, next_end=ends.isoformat() if ends else "", **looked)
+
+    async def _note(self, key: str, **facts: str) -> None:
+        """Note this with a container; what is empty is forgotten."""
+        for container in (await self._memory.get([key])).values():
+            kept = {name: value for name, value in {**container.facts, **facts}.items() if value}
+            await self._memory.put([replace(container, facts=kept)])
 
     # ------------------------------------------------------------ between two looks
 
@@ -388,6 +407,9 @@ class SharePointSource:
             at = run.now if done.whole and looked.sure else None
             await self._looked_at(container.key, at, min(known, default=None))
         await keep_cursor(self._memory, listing, done)
+        if done.quiet and not done.whole and not ended and container.key not in run.owing:
+            run.settled.add(container.key)  # nothing in it is different
+            return
         async for change in self._settle(container.key, run):
             yield change
 

@@ -363,8 +363,8 @@ def _path(row: Json) -> str:
 
 
 def _within(found: Listing | Excluded, path: str) -> bool:
-    """Whether a list is the one that an address names, or one below it."""
-    if isinstance(found, Excluded):
+    """Whether a list is the one that an address names, or one below it; one whose path is not told is none."""
+    if isinstance(found, Excluded) or not found.path:
         return False
     here, wanted = found.path.casefold().rstrip("/"), unquote(path).casefold().rstrip("/")
     return here == wanted or here.startswith(f"{wanted}/") or wanted.startswith(f"{here}/")

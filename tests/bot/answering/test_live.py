@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -164,6 +164,19 @@ async def test_an_answer_is_shared_only_where_all_that_it_rests_on_may_be_read(w
 
 async def test_documents_that_it_is_not_for_need_no_confirmation(world: World) -> None:
     doors, asked = checked(world, {}, live_for=lambda resource: resource.document.key == "fares")
+
+    assert cited(await world.ask("asha", QUESTION, doors=doors)) == {"travel"}
+    assert asked == [("a", "fares")]
+
+
+async def test_what_an_event_told_of_is_asked_about_until_it_was_read(world: World) -> None:
+    doors, asked = checked(world, {}, live_for=lambda _resource: False)
+    assert isinstance(doors.live, Live)
+
+    async def doubts() -> Callable[[DocumentId], bool]:
+        return lambda document: document.key == "fares"
+
+    doors = replace(doors, live=replace(doors.live, far=replace(doors.live.far, doubts=doubts)))
 
     assert cited(await world.ask("asha", QUESTION, doors=doors)) == {"travel"}
     assert asked == [("a", "fares")]

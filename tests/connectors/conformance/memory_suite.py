@@ -34,7 +34,10 @@ class MemorySuite:
 
     @pytest.fixture
     def memory(self, ledger: Ledger) -> SqlMemory:
-        return SqlMemory(ledger.door, "wiki")
+        return self.of_source(ledger, "wiki")
+
+    def of_source(self, ledger: Ledger, source: str) -> SqlMemory:
+        return SqlMemory(ledger.door, source)
 
     # ------------------------------------------------------------ nodes
 
@@ -66,7 +69,7 @@ class MemorySuite:
         assert {key: each.mark for key, each in (await memory.get(["a", "b"])).items()} == {"a": "v3"}
 
     async def test_two_sources_share_nothing(self, ledger: Ledger, memory: SqlMemory) -> None:
-        other = SqlMemory(ledger.door, "files")
+        other = self.of_source(ledger, "files")
         await memory.put([node("a", None)])
         await memory.keep_note("feed:x", "1")
         await memory.told([Event("a", "moved", closes=True)], NOW)

@@ -39,8 +39,9 @@ class Certificate:
 
 @cache
 def certificate(name: str) -> Certificate:
-    """Self-signed; the same in a whole run of tests, since keys are slow to make."""
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    """Self-signed; the same in a whole run of tests, since keys are slow to make, and short: whenever one is read, its
+    primes are tried."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=1024)
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     made = (
         x509.CertificateBuilder()

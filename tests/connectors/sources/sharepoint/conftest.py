@@ -31,11 +31,11 @@ def ledger_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def open_office(tmp_path: Path, ledger_file: Path) -> Callable[..., AbstractAsyncContextManager[Office]]:
-    """Opens a small tenant with the product on it."""
+def open_office(tmp_path: Path) -> Callable[..., AbstractAsyncContextManager[Office]]:
+    """Opens a small tenant with the product on it; ledger and index in memory."""
 
     def opened(**more: Any) -> AbstractAsyncContextManager[Office]:
-        return office(tmp_path, ledger_file, **more)
+        return office(tmp_path, in_memory=True, **more)
 
     return opened
 

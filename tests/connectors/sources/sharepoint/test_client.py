@@ -15,8 +15,9 @@ from aiohttp import web
 from connectors.errors import Stop, Transient
 from connectors.http import Limits, Site
 from connectors.sources.sharepoint.auth import Timer, Tokens
-from connectors.sources.sharepoint.budget import Budget, wait_asked
+from connectors.sources.sharepoint.budget import Budget, budget_of, wait_asked
 from connectors.sources.sharepoint.client import USER_AGENT, Ask, Client, Patience, Refused
+from connectors.sources.sharepoint.scopes import AT_ONCE, side_by_side
 from tests.doubles.web import served
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -334,3 +335,26 @@ async def test_a_budget_of_units_is_waited_for_and_directory_calls_are_free() ->
 
     assert free < 0.1
     assert waited >= 0.15
+
+
+def test_all_that_one_app_asks_in_one_tenant_is_of_one_budget() -> None:
+    assert budget_of("tenant", "app") is budget_of("tenant", "app")
+    assert budget_of("tenant", "app") is not budget_of("tenant", "other")
+    assert budget_of("tenant", "app") is not budget_of("other", "app")
+
+
+async def test_what_fails_among_several_ends_them_all() -> None:
+    """EC PR 2380: nobody waits for ever for a task that raised."""
+    begun: list[int] = []
+
+    async def work(number: int) -> None:
+        begun.append(number)
+        if number == 1:
+            raise Transient("one of them")
+        await asyncio.sleep(3600)
+
+    with pytest.raises(Transient, match="one of them"):
+        async with asyncio.timeout(5):
+            await side_by_side(list(range(40)), work)
+
+    assert len(begun) <= AT_ONCE

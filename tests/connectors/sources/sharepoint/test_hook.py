@@ -12,6 +12,9 @@ from aiohttp import web
 
 from connectors.ports import Event
 from connectors.sources.sharepoint.hook import LONGEST, GraphHook, client_state, of_drive
+from policies.names import DocumentId
+from tests.doubles.sharepoint.state import Library
+from tests.doubles.sharepoint.wire import status
 from tests.doubles.web import served
 from tests.sharepoint_house import Office
 
@@ -79,6 +82,66 @@ async def test_a_library_has_one_subscription_that_is_renewed_at_half_of_its_lif
     held.clear()
     await house.sync()
     assert len(held) == 1
+
+
+async def told(here: Office, library: Library) -> None:
+    """Graph tells that something changed in a library."""
+    async with here.house.far() as far:
+        assert far.hook is not None
+        state = client_state(here.house.vendor.pem, here.house.name)
+        events = far.hook.events({}, {}, body(state, resource=f"drives/{library.drive}/root"))
+    assert events
+    await here.house.memory.told(events, here.house.now())
+
+
+async def doubted(here: Office) -> bool:
+    """Whether SharePoint is asked about the handbook before it is answered from."""
+    async with here.house.far() as far:
+        assert far.doubts is not None
+        [document] = [DocumentId(here.house.name, each.key) async for each in here.house.memory.placed()]
+        return (await far.doubts())(document)
+
+
+@pytest.mark.parametrize("setting", ["sensitive", "all"])
+async def test_a_revocation_that_graph_told_of_counts_at_the_next_question(here: Office, setting: str) -> None:
+    """The document was open to everybody, and so not one that *sensitive* asks about; no sync has run since."""
+    tenant, house = here.house.tenant, here.house
+    house.settings["live_check"] = setting
+    tenant.add(here.site.site_group("Visitors"), tenant.eeeu)
+    await house.sync()
+    [document] = [DocumentId(house.name, each.key) async for each in house.memory.placed()]
+    assert not await doubted(here)
+
+    tenant.break_inheritance(here.file, copy=False)
+    await told(here, here.site.web.lists[0])
+    assert await doubted(here)
+    async with house.far() as far:
+        assert far.live is not None
+        assert await far.live.readable(here.asha.oid, [document], house.now()) == {document: False}
+
+    await house.sync(hurried=False)
+    assert await house.names(here.asha) == set()
+    assert not await doubted(here)
+
+
+async def test_what_graph_told_of_and_could_not_be_read_stays_told_of(here: Office) -> None:
+    house = here.house
+    await house.sync()
+    await told(here, here.site.web.lists[0])
+    house.vendor.fault("/root/delta", status(500))
+    await house.sync(hurried=False)
+    assert await doubted(here)
+
+    house.vendor.mend()
+    await house.sync(hurried=False)
+    assert not await doubted(here)
+
+
+async def test_more_notifications_than_are_kept_make_everything_doubtful(here: Office) -> None:
+    await here.house.sync()
+    await here.house.memory.told([Event("", "more than were kept", closes=False)], here.house.now())
+
+    assert await doubted(here)
 
 
 def _ends(row: dict[str, Any]) -> datetime:

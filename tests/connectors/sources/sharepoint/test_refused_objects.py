@@ -117,6 +117,25 @@ def test_a_row_without_a_path_stands_where_it_stood_or_nowhere(known: bool) -> N
     assert made.parent == ("s/l/folder" if known else "unknown:")
 
 
+async def test_in_a_list_whose_own_path_is_not_told_nothing_stands_in_its_root(here: Office) -> None:
+    tenant, house = here.house.tenant, here.house
+    closed = tenant.folder(next(each for each in here.site.web.lists if each.template == 119), "Closed")
+    tenant.break_inheritance(closed, copy=False)
+    page = tenant.page(here.site.web, "Secret", "<p>On a page in a closed folder</p>")
+    tenant.move(page, closed)
+    await house.sync()
+    assert await house.names(here.asha) == {"handbook.md"}
+
+    def folderless(asked: Asked, reply: Reply) -> Reply:
+        rows = [row for row in reply.body["value"] if row.get("FileSystemObjectType") != 1]
+        return replace(reply, body={**reply.body, "value": rows})
+
+    house.vendor.fault(r"_api/web/lists\?", without("RootFolder"))
+    house.vendor.fault(r"items\?.*FileRef", folderless)
+    await house.sync()
+    assert await house.names(here.asha) == {"handbook.md"}
+
+
 @pytest.mark.parametrize("place", ["/_api/web", "/_api/web/roleassignments"])
 async def test_a_subsite_that_refuses_is_closed_alone(here: Office, place: str) -> None:
     tenant, house = here.house.tenant, here.house
