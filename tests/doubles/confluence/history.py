@@ -1,17 +1,19 @@
 """Histories of a wiki: numbers that a test draws become mutations that a wiki can have, one after the other.
 
 Which content, person or space a number means depends on what there is, so that any list of numbers is a history, and
-a shorter list is a shorter one.
+a shorter list is a shorter one. Each version of a text has a word of its own, and so has the title of a new page; most
+pages show others by a macro, which names them by their titles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tests.doubles.confluence.wiki import CONTAINERS, Content, Grant, Wiki, anonymous, everyone, group, user
+from tests.doubles.confluence.wiki import CONTAINERS, LEAVES, Content, Grant, Wiki, anonymous, everyone, group, user
 
 Step = tuple[int, int, int]  # what is done, to which, with what
 PEOPLE = ("ann", "bob", "gus", "una", "adm")
+MACROS = ("include", "excerpt-include", "children", "pagetree")
 
 
 def apply(wiki: Wiki, steps: Sequence[Step], told: Callable[[str], None] = lambda _words: None) -> list[str]:
@@ -153,19 +155,60 @@ def _purge(wiki: Wiki, which: int, how: int) -> str:
     return f"purge {content.title}"
 
 
+def worded(wiki: Wiki) -> Wiki:
+    """Give every text and every title of a wiki a word of its own."""
+    for content in _tree(wiki, "page", "blogpost", "attachment", "comment"):
+        title = content.title if content.kind in LEAVES else _title(wiki, content.title)
+        text = {"bytes": _word(wiki).encode()} if content.kind == "attachment" else {"body": _body(wiki, len(wiki.log))}
+        wiki.edit(content.id, title=title, **text)
+    return wiki
+
+
+def _word(wiki: Wiki) -> str:
+    """What nothing else ever says, as long as a mutation follows."""
+    return f"canary{len(wiki.log)}x"
+
+
+def _title(wiki: Wiki, name: str) -> str:
+    return f"{name} title{len(wiki.log)}x"
+
+
+def _body(wiki: Wiki, how: int) -> str:
+    """A text that shows another page in its middle, if there is one."""
+    other = _pick(_tree(wiki, "page"), how)
+    macro = "" if other is None else _shown(MACROS[how % len(MACROS)], other.title, wiki.spaces[other.space].key)
+    return f"<p>{_word(wiki)} is said here.</p>{macro}<p>After it.</p>"
+
+
+def _shown(macro: str, title: str, space: str) -> str:
+    page = f'<ac:link><ri:page ri:content-title="{title}" ri:space-key="{space}" /></ac:link>'
+    return (
+        f'<ac:structured-macro ac:name="{macro}"><ac:parameter ac:name="">{page}</ac:parameter></ac:structured-macro>'
+    )
+
+
 def _edit(wiki: Wiki, which: int, how: int) -> str:
     content = _pick(_tree(wiki, "page", "blogpost"), which)
     if content is None:
         return ""
-    wiki.edit(content.id, body=f"<p>{content.title} says {how} now.</p>")
+    wiki.edit(content.id, body=_body(wiki, how))
     return f"edit {content.title}"
+
+
+def _retitle(wiki: Wiki, which: int, how: int) -> str:
+    content = _pick(_tree(wiki, "page", "blogpost"), which)
+    if content is None:
+        return ""
+    old = content.title
+    wiki.edit(content.id, title=_title(wiki, "Called"))
+    return f"call {old} {content.title}"
 
 
 def _new(wiki: Wiki, which: int, how: int) -> str:
     parent = _pick(_tree(wiki), which)
     if parent is None:
         return ""
-    made = wiki.page(wiki.spaces[parent.space].key, f"New {len(wiki.content)}", parent=parent.id)
+    made = wiki.page(wiki.spaces[parent.space].key, _title(wiki, "New"), _body(wiki, how), parent=parent.id)
     if how % 3 == 0:
         wiki.restrict(made.id, *_readers(wiki, how))
     return f"new page {made.title} under {parent.title}"
@@ -175,8 +218,16 @@ def _attach(wiki: Wiki, which: int, how: int) -> str:
     parent = _pick(_tree(wiki, "page", "blogpost"), which)
     if parent is None:
         return ""
-    wiki.attach(parent.id, f"file-{len(wiki.content)}.txt", f"File number {how}.".encode(), "text/plain")
+    wiki.attach(parent.id, f"file-{len(wiki.content)}.txt", _word(wiki).encode(), "text/plain")
     return f"attach a file to {parent.title}"
+
+
+def _comment(wiki: Wiki, which: int, how: int) -> str:
+    parent = _pick(_tree(wiki, "page", "blogpost", "comment"), which)
+    if parent is None:
+        return ""
+    wiki.comment(parent.id, _body(wiki, how), inline=how % 2 == 0)
+    return f"a remark under {parent.title}"
 
 
 def _grants(wiki: Wiki) -> list[Grant]:
@@ -270,8 +321,10 @@ _STEPS: tuple[Callable[[Wiki, int, int], str], ...] = (
     _unarchive,
     _purge,
     _edit,
+    _retitle,
     _new,
     _attach,
+    _comment,
     _grant,
     _revoke,
     _join,

@@ -12,11 +12,8 @@ from typing import Any
 
 import pytest
 
-from connectors.records import ParsedRecord
-from connectors.sync.parse.formats import read
-from connectors.sync.parse.limits import Limits
 from tests.confluence_house import stocked
-from tests.connectors.sources.confluence.living import living, named
+from tests.connectors.sources.confluence.living import HereParser, living, named
 
 TITLE, TEXT = "Zanzibar Merger Plan", "quokka"
 _PAGE = f'<ri:page ri:content-title="{TITLE}" ri:space-key="HR" />'
@@ -41,13 +38,6 @@ MACROS = {
 def shown(macro: str) -> str:
     """The macro as a body has it."""
     return f'<ac:structured-macro ac:name="{macro}">{MACROS[macro]}</ac:structured-macro>'
-
-
-class HereParser:
-    """The product's own reading, in this process."""
-
-    async def parse(self, body: bytes, media_type: str, name: str) -> ParsedRecord:
-        return read(body, media_type, name, Limits(), None)
 
 
 @pytest.mark.parametrize(("macro", "edition"), list(product(MACROS, ["cloud", "datacenter"])))
