@@ -34,7 +34,7 @@ class Lost(Skip):
     """The server refuses this one thing: it is gone, not for us, or not known to this version. `status` says which."""
 
     def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
+        super().__init__(message, passing=True)
         self.status = status
 
 

@@ -438,7 +438,16 @@ class ConfluenceSource:
         holder = await self._holder(node)
         if node.kind == "comment":
             return self._documents.comment(node, holder, place, await self._wiki.body(node))
-        return self._documents.attachment(node, holder, place, partial(self._wiki.file, node))
+        return self._documents.attachment(node, holder, place, partial(self._file, node))
+
+    async def _file(self, node: Node) -> bytes:
+        """The bytes of an attachment."""
+        try:
+            return await self._wiki.file(node)
+        except Lost as error:
+            if error.status == 401:  # of the account, for now
+                raise Transient(str(error)) from error
+            raise
 
     async def _holder(self, node: Node) -> Node | None:
         """The page that a file or a comment belongs to."""
