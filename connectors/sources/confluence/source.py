@@ -44,6 +44,7 @@ _WATERMARK = "watermark"
 _TRIED = "whole:tried"
 _TRIES = 4  # that a whole reading which does not get through to its end is given within its time
 _DEEPEST = 500
+_PATIENCE = 5  # restrictions in a row that can't be read now, before a feed gives up
 _SPACE = "space"
 _TOO_MANY = "more than were kept"  # how the ledger says that events were lost
 _BACK = ("restored", "moved", "archived")  # how events say that something came from where we do not look
@@ -119,7 +120,7 @@ class ConfluenceSource:
 
     async def changes(self, cursor: str | None, now: datetime) -> AsyncGenerator[Change, None]:
         """Everything that is not as the ledger has it; raises Stop where the account is not let in at all."""
-        sweep = Sweep(self._wiki, self._memory, now, now.astimezone(UTC).isoformat())
+        sweep = Sweep(self._wiki, self._memory, now, now.astimezone(UTC).isoformat(), self._reach.lease)
         hints = await self._memory.hints()
         run = _Run(now, cursor is None, sweep, await self._due(now, cursor is None))
         if any(not hint.key for hint in hints):  # something of the source, nobody says what
@@ -345,36 +346,48 @@ class ConfluenceSource:
         return bool(nodes)
 
     async def _restricted(self, run: _Run, spaces: Collection[str]) -> set[str]:
-        """Read again what is known to be restricted."""
+        """Read again what is known to be restricted. One that can't be read now goes dark with its own lease."""
         touched: set[str] = set()
+        failed = 0
         for container in sorted(spaces):
             held = [node async for node in self._memory.of_container(container) if node.kind != _SPACE]
-            for node in held:
-                if isinstance(node.rules, Own):
-                    if not await self._hint(run, node):
+            for node in (node for node in held if isinstance(node.rules, Own)):
+                touched.add(container)
+                try:
+                    if not await self._seen_again(run, node):
                         run.moved.add(container)
-                    touched.add(container)
+                    failed = 0
+                except (Transient, Skip) as error:
+                    failed += 1
+                    run.problems.append(f"the restrictions of {node.key} can't be read now ({error})")
+                    if failed == _PATIENCE:
+                        run.fault("what is restricted could not be read to its end")
+                        return touched
         return touched
 
     async def _hint(self, run: _Run, node: Node) -> bool:
-        """Read one remembered content again; False where it is gone or moved away, so that its space is read whole."""
+        """As `_seen_again`, for what an event told of: it is told of until it could be read."""
         try:
-            item = await self._wiki.one(node.key, node.kind)
-            if item is None or (item.status != "current" and node.is_document):
-                return False
-            if node.kind not in LEAVES and item.parent != node.parent:
-                return False
-            if item.space and node.kind not in LEAVES:
-                held = (await self._memory.get([node.container])).get(node.container)
-                if held is None or item.space not in (held.facts.get("id"), held.facts.get("key")):
-                    # At the root of another space: both are read whole.
-                    run.moved |= {node.container} | await self._containers_of(item.space)
-                    return False
-            return await self._read_again(run, replace(item, parent=item.parent or node.parent), node.container)
+            return await self._seen_again(run, node)
         except (Transient, Skip) as error:
             run.fault(f"{node.key} could not be read again: {error}")
             run.heard = False
             return True
+
+    async def _seen_again(self, run: _Run, node: Node) -> bool:
+        """Read one remembered content again; False where it is gone or moved away, so that its space is read whole."""
+        item = await self._wiki.one(node.key, node.kind)
+        if item is None or (item.status != "current" and node.is_document):
+            return False
+        if node.kind not in LEAVES and item.parent != node.parent:
+            return False
+        if item.space and node.kind not in LEAVES:
+            held = (await self._memory.get([node.container])).get(node.container)
+            if held is None or item.space not in (held.facts.get("id"), held.facts.get("key")):
+                # At the root of another space: both are read whole.
+                run.moved |= {node.container} | await self._containers_of(item.space)
+                return False
+        return await self._read_again(run, replace(item, parent=item.parent or node.parent), node.container)
 
     async def _containers_of(self, space: str) -> set[str]:
         """The container of a space by its id or its key, where it is known."""
