@@ -45,7 +45,7 @@ from bot.commands.running import as_json
     type=click.Choice(["off", "sensitive", "all"]),
     default="off",
     show_default=True,
-    help="Ask Confluence again about what is about to be answered from; sensitive: what is restricted. Cloud only.",
+    help="Ask Confluence again about what is about to be answered from; sensitive: what is restricted.",
 )
 @click.option("--webhook-secret-env", help="The environment variable that holds the secret of its webhooks.")
 @click.option("--every", multiple=True, help="How often a feed is gone, as in modified=5m; see docs/confluence.md.")

@@ -19,7 +19,7 @@ from connectors.sources.confluence.client import LIMITS, Account, Client, Pace
 from connectors.sources.confluence.cloud import Cloud
 from connectors.sources.confluence.datacenter import DataCenter
 from connectors.sources.confluence.hook import ConfluenceHook
-from connectors.sources.confluence.live import CloudLiveCheck, everything, what_is_restricted
+from connectors.sources.confluence.live import CloudLiveCheck, ServerLiveCheck, everything, what_is_restricted
 from connectors.sources.confluence.mapping import Documents
 from connectors.sources.confluence.oauth import LIMITS as TOKEN_LIMITS
 from connectors.sources.confluence.oauth import TOKENS, Application, KeptTokens, Tokens
@@ -86,8 +86,6 @@ class Chosen:
         live = str(settings.get("live_check") or "off")
         if live not in ("off", "sensitive", "all"):
             raise Stop(f"--live-check is off, sensitive or all, not {live!r}")
-        if live != "off" and edition == "datacenter":
-            raise Stop("--live-check is for Cloud: Data Center tells nobody what others may read")
         if auth == "basic" and not settings.get("user"):
             raise Stop("--auth basic needs --user: the e-mail address of the account that the token belongs to")
         if auth == "oauth":
@@ -157,6 +155,8 @@ async def open_confluence(
         wiki = _wiki(chosen, client, principals, notices)
         everyone = {principals.anonymous} | ({principals.licensed} if chosen.everyone_is_licensed else set())
         told = feeds_of(chosen.lease, chosen.every)
+        rights = _rights(chosen, client, principals, frozenset(everyone))
+        live = CloudLiveCheck(client, memory) if chosen.cloud else ServerLiveCheck(wiki, rights, memory)
         source = ConfluenceSource(
             config.name,
             wiki,
@@ -169,11 +169,11 @@ async def open_confluence(
         )
         yield FarSource(
             source=source,
-            rights=_rights(chosen, client, principals, frozenset(everyone)),
+            rights=rights,
             feeds=told,
             stale_grant_bound=chosen.lease,
             probe=partial(_probed, wiki, chosen),
-            live=None if chosen.live_check == "off" else CloudLiveCheck(client, memory),
+            live=None if chosen.live_check == "off" else live,
             live_for=what_is_restricted if chosen.live_check == "sensitive" else everything,
             hook=ConfluenceHook(secret(chosen.webhook_secret)) if chosen.webhook_secret else None,
         )
