@@ -14,13 +14,12 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import takewhile
 
-from connectors.errors import DoorError, Skip, Stop, Transient
+from connectors.errors import Skip, Stop, Transient
 from connectors.ports import Feed, Hint, Memory
-from connectors.records import Change, Checkpoint, Inherits, Node, Own, Skipped, SourceDocument, Upsert
+from connectors.records import Change, Checkpoint, Inherits, Node, Own
 from connectors.sources.confluence.client import Lost
 from connectors.sources.confluence.mapping import (
     LEAVES,
-    PAGES,
     Documents,
     Item,
     Space,
@@ -31,12 +30,12 @@ from connectors.sources.confluence.mapping import (
     version_in,
 )
 from connectors.sources.confluence.sweep import Sweep, Swept
+from connectors.sources.confluence.telling import Telling
 from connectors.sources.confluence.wiki import Notices, Wiki
 from connectors.sync import feeds
-from connectors.sync.placing import Join, Place, Placing
+from connectors.sync.placing import Join
 from connectors.sync.settle import REFUSED, mark, refused, settle, settled, unsettled
 from policies.access import Access, Unknown
-from policies.names import DocumentId
 
 MODIFIED, SPACES, RESTRICTED, WHOLE = "modified", "spaces", "restricted", "whole"
 OVERLAP = timedelta(minutes=10)  # of the modified walk: what the server wrote late, and minutes that are cut off
@@ -108,7 +107,7 @@ class ConfluenceSource:
         self._name = name
         self._wiki = wiki
         self._memory = memory
-        self._documents = documents
+        self._telling = Telling(name, wiki, memory, documents)
         self._reach = reach
         self._feeds = told
         self._notices = notices
@@ -251,11 +250,11 @@ class ConfluenceSource:
                 self._name,
                 base_at=_base_at(node, run.now),
                 walk=walk,
-                describe=partial(self._described, told),
+                describe=partial(self._telling.described, told),
             ):
                 yield change
             if run.whole:
-                async for change in self._told_again(key, told):
+                async for change in self._telling.again(key, told):
                     yield change
             run.settled.append(key)
         except Lost as error:
@@ -338,7 +337,7 @@ class ConfluenceSource:
             rules = Inherits() if at.kind in LEAVES else await self._wiki.restriction(at.id)
             before = (await self._memory.get([at.id])).get(at.id)
             labelled = labelled_in(before.mark) if before is not None else ""
-            nodes.append(node_of(at, container, rules, run.now, run.sweep.walk, labelled))
+            nodes.append(node_of(at, container, rules, run.now, run.sweep.walk, labelled, before))
             if at.parent is None or at.parent in await self._memory.get([at.parent]):
                 break
             at = await self._wiki.one(at.parent, at.parent_kind or "")
@@ -431,60 +430,6 @@ class ConfluenceSource:
             return set()
         held = await self._memory.get(sorted(spaces))
         return {key for key, node in held.items() if item.space in (node.facts.get("id"), node.facts.get("key"))}
-
-    # ------------------------------------------------------------ documents
-
-    async def _described(self, told: set[str], node: Node, place: Place) -> SourceDocument | Skipped:
-        """A document, or why not. What was refused is asked for again each time, until it is had or gone."""
-        try:
-            return await self._as_it_is(told, node, place)
-        except Lost as error:
-            if error.status == 401 or 200 <= error.status < 300:  # of the account or of what stands between, for now
-                raise Transient(str(error)) from error
-            return Skipped(DocumentId(self._name, node.key), str(error), "refused")
-
-    async def _as_it_is(self, told: set[str], node: Node, place: Place) -> SourceDocument | Skipped:
-        """What there is to tell of a document. Raises Skip where it can't be used, Transient where it can be later."""
-        told.add(node.key)
-        if node.kind in PAGES:
-            return self._documents.page(node, place, await self._wiki.body(node))
-        holder = await self._holder(node)
-        if node.kind == "comment":
-            return self._documents.comment(node, holder, place, await self._wiki.body(node))
-        return self._documents.attachment(node, holder, place, partial(self._file, node))
-
-    async def _file(self, node: Node) -> bytes:
-        """The bytes of an attachment."""
-        try:
-            return await self._wiki.file(node)
-        except Lost as error:
-            if error.status == 401:  # of the account, for now
-                raise Transient(str(error)) from error
-            raise
-
-    async def _holder(self, node: Node) -> Node | None:
-        """The page that a file or a comment belongs to."""
-        at: Node | None = node
-        for _ in range(_DEEPEST):
-            if at is None or at.kind not in LEAVES or at.parent is None:
-                break
-            at = (await self._memory.get([at.parent])).get(at.parent)
-        return at
-
-    async def _told_again(self, container: str, told: Collection[str]) -> AsyncIterator[Change]:
-        """Every document of a space that settling had no reason to tell of."""
-        nodes = {node.key: node async for node in self._memory.of_container(container)}
-        placing = Placing(container, (), nodes.values())
-        for key, node in sorted(nodes.items()):
-            if not node.is_document or key in told:
-                continue
-            try:
-                change = await self._described(set(), node, placing[key])
-            except DoorError as error:
-                if isinstance(error, Stop):
-                    raise
-                change = Skipped(DocumentId(self._name, key), str(error), node.mark if isinstance(error, Skip) else "")
-            yield change if isinstance(change, Skipped) else Upsert(change)
 
 
 def _space_node(

@@ -91,8 +91,8 @@ class Sweep:
         searched_at = self.now - min(SEARCH_LAG, self.lease / 4)
         for item in reading.items.values():
             rules = reading.rules.get(item.id) or Own(Unknown("its restrictions were not read"))
-            known = reading.known.get(item.id)
-            node = node_of(item, space.node_key, rules, self.now, self.walk, reading.labelled(item))
+            labelled, known = reading.labelled(item), reading.known.get(item.id)
+            node = node_of(item, space.node_key, rules, self.now, self.walk, labelled, known)
             if item.id in reading.stale:
                 node = self._as_it_was(node, reading.known[item.id].rules_at)
             elif item.id in reading.by_search:
