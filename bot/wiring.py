@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         SourceConfig,
         Writer,
     )
+    from connectors.sources.confluence.oauth import KeptTokens
     from connectors.usage import Tell as TellSpent
     from connectors.vault import Vault
     from policies.policy import Policy
@@ -214,10 +215,10 @@ async def _open(
     def memory(source: str) -> SqlMemory:
         return SqlMemory(ledger.door, source)
 
-    opener = _Opener(settings, memory, far)
+    logins = SqlLogins(ledger.door, vault)
+    opener = _Opener(settings, memory, far, logins, clock)
     sources = FarSources(ledger.sources, ledger.people, {*FAR, *far}, opener.far, clock)
     await stack.enter_async_context(sources)
-    logins = SqlLogins(ledger.door, vault)
     providers = _providers(settings)
     vouched = await _vouched(stack, providers, logins)
 
@@ -693,6 +694,8 @@ class _Opener:
     settings: Settings
     memory: Callable[[str], Memory]
     more: Mapping[str, OpenFar]
+    logins: Logins
+    clock: Clock
 
     @asynccontextmanager
     async def open(self, config: SourceConfig, *, hurried: bool) -> AsyncIterator[Opened]:
@@ -709,10 +712,16 @@ class _Opener:
 
     def far(self, config: SourceConfig, *, hurried: bool = False) -> AbstractAsyncContextManager[FarSource]:
         """A source that is an outside system."""
+        kept = {"kept": self._kept(config.name)} if config.settings.get("auth") == "oauth" else {}
         opened: AbstractAsyncContextManager[FarSource] = self._far(config)(
-            config, self.settings.secret, self.memory(config.name), hurried=hurried
+            config, self.settings.secret, self.memory(config.name), hurried=hurried, **kept
         )
         return opened
+
+    def _kept(self, name: str) -> KeptTokens:
+        from connectors.sources.confluence.oauth import KeptTokens
+
+        return KeptTokens(self.logins, f"source:{name}", self.clock)
 
     def _far(self, config: SourceConfig) -> OpenFar:
         from importlib import import_module

@@ -25,7 +25,11 @@ class Transient(DoorError):
 
 
 class Skip(DoorError):
-    """This item can't be used; the rest can."""
+    """This item can't be used; the rest can. `passing`: it may be had later as it is, and is asked for again."""
+
+    def __init__(self, message: str, *, passing: bool = False) -> None:
+        super().__init__(message)
+        self.passing = passing
 
 
 class Stop(DoorError):

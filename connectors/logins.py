@@ -127,6 +127,10 @@ class Logins(Protocol):
 
     async def keep(self, provider: str, subject: str, refresh: str, now: datetime) -> None: ...
 
+    async def begin(self, provider: str, subject: str, refresh: str, now: datetime) -> None:
+        """A new login, unless there is one."""
+        ...
+
     async def held(self, provider: str, subject: str) -> Held | None: ...
 
     async def claim(self, provider: str, subject: str, now: datetime) -> bool:

@@ -49,6 +49,7 @@ NAME = "wiki"
 RULES = (Path(__file__).parents[1] / "policies" / "rules.toml").read_text(encoding="utf-8")
 POLICY: Policy = load(RULES, Principal.group("everyone"))
 HASTE = Pace(first_pause=0.005)  # between attempts; a second is long for a test
+MINUTE = timedelta(minutes=1)  # goes by before each sync
 SPARE = ("robot", "ann", "bob", "gus", "una", "ina", "adm")  # people of a stocked wiki who may ask
 
 
@@ -165,7 +166,7 @@ class House:
 
     async def sync(self, *, full: bool = False, hurried: bool = True, tap: Tap | None = None) -> SyncReport:
         """A sync as the command runs it; a minute goes by first. `tap` counts, watches or kills."""
-        self.wiki.at += timedelta(minutes=1)
+        self.wiki.at += MINUTE
         on: Callable[[Any], Any] = tap.on if tap else lambda door: door
         doors = Doors(on(self.ledger.catalog), on(self.index), self.parser, self.embedder, WordDetector())
         async with self.far(hurried, on(self.memory)) as far:

@@ -17,14 +17,27 @@ from bot.commands.running import as_json
     "--base-url", required=True, help="The site, as in https://x.atlassian.net/wiki, or the gateway of tokens."
 )
 @click.option("--edition", required=True, type=click.Choice(["cloud", "datacenter"]), help="Which product it is.")
-@click.option("--auth", required=True, type=click.Choice(["basic", "bearer"]), help="basic: e-mail and API token.")
+@click.option(
+    "--auth",
+    required=True,
+    type=click.Choice(["basic", "bearer", "oauth"]),
+    help="basic: e-mail and API token; oauth: an application at the gateway, with a consent.",
+)
 @click.option("--user", help="The e-mail address of the account, with --auth basic.")
-@click.option("--secret-env", help="The environment variable that holds the token.")
+@click.option("--secret-env", help="The environment variable that holds the token, or the application's secret.")
 @click.option(
     "--secret-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The file that holds the token, instead.",
 )
+@click.option("--client-id", help="The id of the application, with --auth oauth.")
+@click.option("--refresh-env", help="The environment variable that holds the first refresh token, with --auth oauth.")
+@click.option(
+    "--refresh-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The file that holds it, instead.",
+)
+@click.option("--token-url", help="Where tokens are had; Atlassian's own by default.")
 @click.option("--space", "spaces", multiple=True, help="A space's key; again for more. Without: all it can read.")
 @click.option("--lease", default="24h", show_default=True, help="How long a grant outlives its last verification.")
 @click.option(
@@ -32,7 +45,7 @@ from bot.commands.running import as_json
     type=click.Choice(["off", "sensitive", "all"]),
     default="off",
     show_default=True,
-    help="Ask Confluence again about what is about to be answered from; sensitive: what is restricted. Cloud only.",
+    help="Ask Confluence again about what is about to be answered from; sensitive: what is restricted.",
 )
 @click.option("--webhook-secret-env", help="The environment variable that holds the secret of its webhooks.")
 @click.option("--every", multiple=True, help="How often a feed is gone, as in modified=5m; see docs/confluence.md.")
@@ -51,6 +64,10 @@ def confluence(
     user: str | None,
     secret_env: str | None,
     secret_file: Path | None,
+    client_id: str | None,
+    refresh_env: str | None,
+    refresh_file: Path | None,
+    token_url: str | None,
     spaces: tuple[str, ...],
     lease: str,
     live_check: str,
@@ -74,6 +91,12 @@ def confluence(
         raise click.UsageError("--auth basic needs --user: the e-mail address of the account that the token belongs to")
     if user:
         settings["user"] = user
+    if client_id:
+        settings["client_id"] = client_id
+    if refresh_env or refresh_file:
+        settings["refresh"] = _secret(refresh_env, refresh_file)
+    if token_url:
+        settings["token_url"] = token_url
     if webhook_secret_env:
         settings["webhook_secret"] = {"secret_env": webhook_secret_env}
     if every:

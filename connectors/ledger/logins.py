@@ -37,6 +37,19 @@ class SqlLogins:
 
         await self._door.change(change, "inbox")
 
+    async def begin(self, provider: str, subject: str, refresh: str, now: datetime) -> None:
+        """A new login, unless there is one."""
+        there = select(logins.c.subject).where(_of(provider, subject))
+        sealed = self._vault.seal(refresh, bound_to(provider, subject))
+
+        def change(connection: Connection) -> None:
+            if connection.execute(there).first() is None:
+                row = {"provider": provider, "subject": subject, "refresh": sealed, "checked_at": now}
+                connection.execute(insert(logins).values(**row, asking_until=None))
+
+        if await self._row(provider, subject) is None:
+            await self._door.change(change, "inbox")
+
     async def held(self, provider: str, subject: str) -> Held | None:
         """What is kept of a login."""
         row = await self._row(provider, subject)

@@ -22,6 +22,7 @@ from connectors.ledger.tables import (
     cursors,
     documents,
     hidden_subtrees,
+    logins,
     nodes,
     run_claims,
     runs,
@@ -121,6 +122,7 @@ class SqlSources:
             remembered = (nodes, source_notes, source_hints)
             for table in (cursors, runs, run_claims, tombstones, hidden_subtrees, scopes, containers, *remembered):
                 await connection.execute(delete(table).where(table.c.source == name))
+            await connection.execute(delete(logins).where(logins.c.provider == f"source:{name}"))
             await connection.execute(delete(sources).where(sources.c.name == name))
             await standings.changed(connection)
 

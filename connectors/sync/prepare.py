@@ -47,10 +47,12 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A document that can't be used now; `again`: for a reason that may pass."""
+    """A document that can't be used now; `again`: for a reason that may pass. `alone`: that is about it alone, and
+    means nothing for others."""
 
     reason: str
     again: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ async def prepare(
     try:
         return await _prepare(document, parser, detector, index, embedder)
     except Skip as error:
-        return Refused(str(error))
+        return Refused(str(error), again=error.passing, alone=True)
     except Transient as error:
         return Refused(f"{error}; tried again at the next sync", again=True)
     except Stop as error:

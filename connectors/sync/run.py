@@ -213,7 +213,8 @@ class _Line:
     async def _write_next(self) -> None:
         document, task = self.preparing.popleft()
         outcome = await task
-        self.failed_in_a_row = self.failed_in_a_row + 1 if isinstance(outcome, Refused) and outcome.again else 0
+        away = isinstance(outcome, Refused) and outcome.again and not outcome.alone
+        self.failed_in_a_row = self.failed_in_a_row + 1 if away else 0
         match outcome:
             case Halted(error):
                 raise error

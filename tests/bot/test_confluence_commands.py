@@ -145,3 +145,27 @@ def test_a_right_that_is_taken_away_is_gone_with_the_next_sync(tenant: Tenant, t
     assert report["upserted"] == 0
     assert tenant.allowed(("ann", "travel"), ("bob", "travel")) == [True, False]
     assert [each["outcome"] for each in tenant.ask(("bob", flights), ("ann", flights))] == ["abstained", "answered"]
+
+
+@pytest.mark.slow
+def test_an_application_tells_how_to_consent_and_its_tokens_are_kept_for_the_next_command(
+    tenant: Tenant, tmp_path: Path
+) -> None:
+    tenant.server.scoped = True
+    secret, refresh = tmp_path / "application", tmp_path / "refresh"
+    secret.write_text("s3cret", encoding="utf-8")
+    refresh.write_text("refresh-1", encoding="utf-8")
+    command = (
+        "source", "add", "confluence", "corp", "--edition", "cloud", "--auth", "oauth", "--client-id", "app",
+        "--base-url", tenant.server.base + tenant.server.context, "--token-url", f"{tenant.server.base}/oauth/token",
+        "--secret-file", str(secret),
+    )  # fmt: skip
+
+    refused = tenant.run(*command)
+    assert refused.exit_code != 0
+    assert "https://auth.atlassian.com/authorize?" in refused.output
+    for _ in range(2):
+        found = tenant.one(*command, "--refresh-file", str(refresh))
+        assert found["state"] == "active"
+        assert "refresh-1" not in json.dumps(found)
+    assert tenant.server.issued == 1

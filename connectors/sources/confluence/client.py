@@ -11,7 +11,7 @@ import asyncio
 import random
 import re
 from base64 import b64encode
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote, unquote, urlencode, urljoin
@@ -34,7 +34,7 @@ class Lost(Skip):
     """The server refuses this one thing: it is gone, not for us, or not known to this version. `status` says which."""
 
     def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
+        super().__init__(message, passing=True)
         self.status = status
 
 
@@ -53,20 +53,33 @@ LIMITS = Limits(attempts=1, whole=90.0, idle=60.0, largest=100_000_000, at_once=
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """How requests are signed. `header`: the whole value; asked each time, since tokens of some kinds change."""
+    """How requests are signed. `header`: the whole value; asked each time, since tokens of some kinds change.
+    `renewed`: whether there is another one, where this was refused."""
 
-    header: Callable[[], str]
+    header: Callable[[], Awaitable[str]]
+    renewed: Callable[[str], Awaitable[bool]]
+
+    @classmethod
+    def always(cls, header: str) -> Account:
+        """One header that never changes."""
+
+        async def same() -> str:
+            return header
+
+        async def none(_refused: str) -> bool:
+            return False
+
+        return cls(same, none)
 
     @classmethod
     def basic(cls, user: str, token: str) -> Account:
         """E-mail address and API token."""
-        value = "Basic " + b64encode(f"{user}:{token}".encode()).decode()
-        return cls(lambda: value)
+        return cls.always("Basic " + b64encode(f"{user}:{token}".encode()).decode())
 
     @classmethod
     def bearer(cls, token: str) -> Account:
         """A personal access token, or the token of a service account."""
-        return cls(lambda: f"Bearer {token}")
+        return cls.always(f"Bearer {token}")
 
 
 @dataclass(slots=True)
@@ -189,6 +202,14 @@ class Client:
         raise fault
 
     async def _asked(self, method: str, address: str, body: Any = None) -> Answer:
+        """One answer; once more where the token was refused and there is a newer one."""
+        header = await self.account.header()
+        answer = await self._at_pace(method, address, body, header)
+        if answer.status == 401 and await self.account.renewed(header):
+            answer = await self._at_pace(method, address, body, await self.account.header())
+        return answer
+
+    async def _at_pace(self, method: str, address: str, body: Any, header: str) -> Answer:
         """One answer, at the pace that the server can bear: whoever is told to wait makes all others wait."""
         for attempt in range(1, self.pace.attempts + 1):
             try:
@@ -198,7 +219,7 @@ class Client:
                     answer = await self.site.request(
                         method,
                         address,
-                        headers={"Authorization": self.account.header(), "X-Atlassian-Token": "no-check"},
+                        headers={"Authorization": header, "X-Atlassian-Token": "no-check"},
                         json=body,
                         repeatable=True,
                         limits=LIMITS,

@@ -55,6 +55,7 @@ class Cloud:
     read_restrictions: Restrictions
     missing: set[str] = field(default_factory=set)
     _leaves: dict[str, list[Item]] | None = None  # files and comments by what they belong to, of the whole site
+    _names: dict[str, str] = field(default_factory=dict)  # of people by account, to be shown and nothing else
     _listed: bool = True  # the site gives all files and comments in lists of their own
 
     # ------------------------------------------------------------ spaces
@@ -268,8 +269,21 @@ class Cloud:
         body = _body(told, "storage", STORAGE)
         if not body.text.strip() and told.get("subtype") == "live":
             written = await self.client.get(f"api/v2/{many}/{node.key}", {**params, "body-format": "atlas_doc_format"})
-            return _body(written, "atlas_doc_format", ADF)
-        return body
+            body = _body(written, "atlas_doc_format", ADF)
+        owner = text_of(told, "ownerId") if node.kind in PAGES else ""
+        return replace(body, owner=await self._name(owner) or None)
+
+    async def _name(self, account: str) -> str:
+        """How somebody is called, for people to read; nothing where that is not told."""
+        if account and account not in self._names:
+            try:
+                asked = await self.client.post("api/v2/users-bulk", {"accountIds": [account]})
+            except (Lost, Transient):
+                return ""
+            rows = asked.get("results") if isinstance(asked, dict) else None
+            known = [row for row in rows or () if isinstance(row, dict) and text_of(row, "accountId") == account]
+            self._names[account] = text_of(known[0], "displayName") if known else ""
+        return self._names.get(account, "")
 
     async def file(self, node: Node) -> bytes:
         """The bytes of an attachment."""

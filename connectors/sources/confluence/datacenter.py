@@ -34,7 +34,6 @@ _WITH = (
     "version,ancestors,space,restrictions.read.restrictions.user,restrictions.read.restrictions.group,metadata.labels"
 )
 _OF_LEAVES = "version,container,extensions,metadata"
-_SMALL = 50  # pages of a space that are asked one by one when search finds no file and no comment
 _ARCHIVED = frozenset({"archived", "ARCHIVED"})
 
 
@@ -46,6 +45,7 @@ class DataCenter:
     read_spaces: ServerSpaces
     read_restrictions: Restrictions
     missing: set[str] = field(default_factory=set)
+    small: int = 50  # pages of a space that are asked one by one when search finds no file and no comment
     _by_search: bool = field(default=True)  # search is there
 
     # ------------------------------------------------------------ spaces
@@ -120,7 +120,7 @@ class DataCenter:
     async def leaves(self, space: Space, holders: Sequence[Item]) -> Leaves:
         """Every current file and comment of these pages and blog posts."""
         found = await self._searched(space) if self._by_search else None
-        if found or (found is not None and len(holders) > _SMALL):
+        if found or (found is not None and len(holders) > self.small):
             return Leaves(found)
         missing: set[str] = set()
         asked: list[Item] = []

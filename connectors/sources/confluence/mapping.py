@@ -34,6 +34,8 @@ _ALSO = {
     "application/xhtml+xml": "text/html",
     "application/x-pdf": "application/pdf",
 }
+SHOWS = "shows"
+"""The fact of a page that names the other pages which it shows parts of, as `includes.written` writes them."""
 _LABELLED = "+"
 _SAFE_IN_ANCHOR = "-._~!$&+,;=:@/?"
 _SAFE = "/?&=%+#:@,;~!$*()-._"
@@ -113,9 +115,13 @@ class Body:
     owner: str | None = None
 
 
-def node_of(item: Item, container: str, rules: Rules, now: datetime, walk: str, labelled: str = "") -> Node:
-    """What is remembered of an item. `labelled`: what `label_mark` made of its labels, which move no version."""
-    facts = {"title": item.title, "link": item.link, "changed": item.changed, **item.facts}
+def node_of(
+    item: Item, container: str, rules: Rules, now: datetime, walk: str, labelled: str = "", before: Node | None = None
+) -> Node:
+    """What is remembered of an item. `labelled`: what `label_mark` made of its labels, which move no version. `before`:
+    what was remembered, from which comes what its text said."""
+    said = {SHOWS: before.facts[SHOWS]} if before is not None and SHOWS in before.facts else {}
+    facts = {**said, "title": item.title, "link": item.link, "changed": item.changed, **item.facts}
     if item.parent_kind:
         facts["in"] = item.parent_kind
     return Node(

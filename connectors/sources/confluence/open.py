@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from connectors.errors import Stop
 from connectors.http import Site
@@ -18,8 +19,10 @@ from connectors.sources.confluence.client import LIMITS, Account, Client, Pace
 from connectors.sources.confluence.cloud import Cloud
 from connectors.sources.confluence.datacenter import DataCenter
 from connectors.sources.confluence.hook import ConfluenceHook
-from connectors.sources.confluence.live import CloudLiveCheck, everything, what_is_restricted
+from connectors.sources.confluence.live import CloudLiveCheck, ServerLiveCheck, everything, what_is_restricted
 from connectors.sources.confluence.mapping import Documents
+from connectors.sources.confluence.oauth import LIMITS as TOKEN_LIMITS
+from connectors.sources.confluence.oauth import TOKENS, Application, KeptTokens, Tokens
 from connectors.sources.confluence.permissions import CloudSpaces, Restrictions, ServerSpaces
 from connectors.sources.confluence.principals import Principals
 from connectors.sources.confluence.rights import CloudRights, ServerRights
@@ -28,6 +31,21 @@ from connectors.sources.confluence.wiki import Notices, Wiki
 from policies.names import Principal
 
 LEASE = timedelta(hours=24)
+SCOPES = (
+    *(
+        f"read:{what}:confluence"
+        for what in (
+            "space", "page", "blogpost", "attachment", "comment", "folder", "whiteboard", "database", "embed",
+            "hierarchical-content", "label", "space.permission", "content.permission", "content.restriction", "user",
+            "group",
+        )
+    ),
+    "search:confluence",
+    "read:confluence-groups",
+    "read:confluence-user",
+    "offline_access",
+)  # fmt: skip
+"""What an application asks consent for."""
 _GATEWAY = "/ex/confluence/"
 _PERIOD = re.compile(r"(\d{1,5})\s*([smhd]?)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -41,9 +59,12 @@ class Chosen:
 
     base_url: str
     cloud: bool
-    auth: str  # basic | bearer
+    auth: str  # basic | bearer | oauth
     user: str
-    secret: Mapping[str, str]
+    secret: Mapping[str, str]  # of the application, with oauth
+    client_id: str
+    refresh: Mapping[str, str]  # the refresh token that begins, with oauth
+    token_url: str
     spaces: tuple[str, ...]
     lease: timedelta
     live_check: str  # off | sensitive | all
@@ -65,10 +86,10 @@ class Chosen:
         live = str(settings.get("live_check") or "off")
         if live not in ("off", "sensitive", "all"):
             raise Stop(f"--live-check is off, sensitive or all, not {live!r}")
-        if live != "off" and edition == "datacenter":
-            raise Stop("--live-check is for Cloud: Data Center tells nobody what others may read")
         if auth == "basic" and not settings.get("user"):
             raise Stop("--auth basic needs --user: the e-mail address of the account that the token belongs to")
+        if auth == "oauth":
+            _consented(settings, edition, base_url)
         every = {str(name): period(str(value)) for name, value in dict(settings.get("every") or {}).items()}
         return cls(
             base_url=base_url,
@@ -76,6 +97,9 @@ class Chosen:
             auth=auth,
             user=str(settings.get("user") or ""),
             secret=secret,
+            client_id=str(settings.get("client_id") or ""),
+            refresh=settings.get("refresh") or {},
+            token_url=str(settings.get("token_url") or TOKENS),
             spaces=tuple(dict.fromkeys(str(key).strip() for key in settings.get("spaces") or () if str(key).strip())),
             lease=period(str(settings.get("lease") or "24h")),
             live_check=live,
@@ -83,6 +107,24 @@ class Chosen:
             every=every,
             everyone_is_licensed=bool(settings.get("everyone_is_licensed")),
             product_groups=frozenset(map(str, settings.get("product_groups") or ())),
+        )
+
+
+def _consented(settings: Mapping[str, Any], edition: str, base_url: str) -> None:
+    """Raises Stop for settings of OAuth that can't be; where the consent is missing it says how to give it."""
+    if edition != "cloud" or _GATEWAY not in base_url:
+        raise Stop("--auth oauth is for Cloud, at --base-url https://api.atlassian.com/ex/confluence/CLOUD-ID/wiki")
+    client = str(settings.get("client_id") or "")
+    if not client:
+        raise Stop("--auth oauth needs --client-id: the id of your application at developer.atlassian.com/console")
+    if not settings.get("refresh"):
+        asked = {"audience": "api.atlassian.com", "client_id": client, "scope": " ".join(SCOPES)}
+        asked |= {"redirect_uri": "CALLBACK", "state": "any", "response_type": "code", "prompt": "consent"}
+        raise Stop(
+            "--auth oauth needs a consent. As the account that is to read, open "
+            f"https://auth.atlassian.com/authorize?{urlencode(asked, quote_via=quote)} (CALLBACK: the application's "
+            "callback address), exchange the code that comes back for tokens as docs/confluence.md says, keep the "
+            "refresh token in a variable or a file, and name that with --refresh-env or --refresh-file"
         )
 
 
@@ -97,16 +139,24 @@ def period(text: str) -> timedelta:
 
 @asynccontextmanager
 async def open_confluence(
-    config: SourceConfig, secret: Secret, memory: Memory, *, hurried: bool, pace: Pace | None = None
+    config: SourceConfig,
+    secret: Secret,
+    memory: Memory,
+    *,
+    hurried: bool,
+    pace: Pace | None = None,
+    kept: KeptTokens | None = None,
 ) -> AsyncIterator[FarSource]:
     """A configured Confluence, as long as the context is open. Raises Stop for settings that can't be."""
     chosen = Chosen.of(config.settings)
-    async with Site(config.name, chosen.base_url, LIMITS) as site:
-        client = Client(site, _account(chosen, secret), chosen.base_url, pace or Pace())
+    async with Site(config.name, chosen.base_url, LIMITS) as site, _account(chosen, secret, kept) as account:
+        client = Client(site, account, chosen.base_url, pace or Pace())
         principals, notices = Principals(config.name), Notices()
         wiki = _wiki(chosen, client, principals, notices)
         everyone = {principals.anonymous} | ({principals.licensed} if chosen.everyone_is_licensed else set())
         told = feeds_of(chosen.lease, chosen.every)
+        rights = _rights(chosen, client, principals, frozenset(everyone))
+        live = CloudLiveCheck(client, memory) if chosen.cloud else ServerLiveCheck(wiki, rights, memory)
         source = ConfluenceSource(
             config.name,
             wiki,
@@ -119,11 +169,11 @@ async def open_confluence(
         )
         yield FarSource(
             source=source,
-            rights=_rights(chosen, client, principals, frozenset(everyone)),
+            rights=rights,
             feeds=told,
             stale_grant_bound=chosen.lease,
             probe=partial(_probed, wiki, chosen),
-            live=None if chosen.live_check == "off" else CloudLiveCheck(client, memory),
+            live=None if chosen.live_check == "off" else live,
             live_for=what_is_restricted if chosen.live_check == "sensitive" else everything,
             hook=ConfluenceHook(secret(chosen.webhook_secret)) if chosen.webhook_secret else None,
         )
@@ -133,15 +183,24 @@ async def _probed(wiki: Wiki, chosen: Chosen, now: datetime) -> Sequence[Finding
     return await probe.findings(wiki, chosen.spaces, chosen.cloud, chosen.product_groups)
 
 
-def _account(chosen: Chosen, secret: Secret) -> Account:
+@asynccontextmanager
+async def _account(chosen: Chosen, secret: Secret, kept: KeptTokens | None) -> AsyncIterator[Account]:
     token = secret(chosen.secret)
     match chosen.auth:
         case "basic":
-            return Account.basic(chosen.user, token)
+            yield Account.basic(chosen.user, token)
         case "bearer":
-            return Account.bearer(token)
+            yield Account.bearer(token)
+        case "oauth" if kept is not None:
+            application = Application(chosen.client_id, token, secret(chosen.refresh))
+            async with Site("Atlassian's token server", chosen.token_url, TOKEN_LIMITS) as site:
+                tokens = Tokens(site, application, kept)
+                try:
+                    yield Account(tokens.header, tokens.renewed)
+                finally:
+                    await tokens.at_rest()
         case other:
-            raise Stop(f"--auth is basic or bearer, not {other!r}")
+            raise Stop(f"--auth is basic, bearer or oauth, not {other!r}")
 
 
 def _rights(chosen: Chosen, client: Client, principals: Principals, everyone: frozenset[Principal]) -> Rights:

@@ -14,13 +14,12 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import takewhile
 
-from connectors.errors import DoorError, Skip, Stop, Transient
+from connectors.errors import Skip, Stop, Transient
 from connectors.ports import Feed, Hint, Memory
-from connectors.records import Change, Checkpoint, Inherits, Node, Own, Skipped, SourceDocument, Upsert
+from connectors.records import Change, Checkpoint, Inherits, Node, Own
 from connectors.sources.confluence.client import Lost
 from connectors.sources.confluence.mapping import (
     LEAVES,
-    PAGES,
     Documents,
     Item,
     Space,
@@ -31,12 +30,12 @@ from connectors.sources.confluence.mapping import (
     version_in,
 )
 from connectors.sources.confluence.sweep import Sweep, Swept
+from connectors.sources.confluence.telling import Telling
 from connectors.sources.confluence.wiki import Notices, Wiki
 from connectors.sync import feeds
-from connectors.sync.placing import Join, Place, Placing
+from connectors.sync.placing import Join
 from connectors.sync.settle import REFUSED, mark, refused, settle, settled, unsettled
 from policies.access import Access, Unknown
-from policies.names import DocumentId
 
 MODIFIED, SPACES, RESTRICTED, WHOLE = "modified", "spaces", "restricted", "whole"
 OVERLAP = timedelta(minutes=10)  # of the modified walk: what the server wrote late, and minutes that are cut off
@@ -44,6 +43,7 @@ _WATERMARK = "watermark"
 _TRIED = "whole:tried"
 _TRIES = 4  # that a whole reading which does not get through to its end is given within its time
 _DEEPEST = 500
+_PATIENCE = 5  # restrictions in a row that can't be read now, before a feed gives up
 _SPACE = "space"
 _TOO_MANY = "more than were kept"  # how the ledger says that events were lost
 _BACK = ("restored", "moved", "archived")  # how events say that something came from where we do not look
@@ -107,7 +107,7 @@ class ConfluenceSource:
         self._name = name
         self._wiki = wiki
         self._memory = memory
-        self._documents = documents
+        self._telling = Telling(name, wiki, memory, documents)
         self._reach = reach
         self._feeds = told
         self._notices = notices
@@ -119,7 +119,7 @@ class ConfluenceSource:
 
     async def changes(self, cursor: str | None, now: datetime) -> AsyncGenerator[Change, None]:
         """Everything that is not as the ledger has it; raises Stop where the account is not let in at all."""
-        sweep = Sweep(self._wiki, self._memory, now, now.astimezone(UTC).isoformat())
+        sweep = Sweep(self._wiki, self._memory, now, now.astimezone(UTC).isoformat(), self._reach.lease)
         hints = await self._memory.hints()
         run = _Run(now, cursor is None, sweep, await self._due(now, cursor is None))
         if any(not hint.key for hint in hints):  # something of the source, nobody says what
@@ -250,11 +250,11 @@ class ConfluenceSource:
                 self._name,
                 base_at=_base_at(node, run.now),
                 walk=walk,
-                describe=partial(self._described, told),
+                describe=partial(self._telling.described, told),
             ):
                 yield change
             if run.whole:
-                async for change in self._told_again(key, told):
+                async for change in self._telling.again(key, told):
                     yield change
             run.settled.append(key)
         except Lost as error:
@@ -337,7 +337,7 @@ class ConfluenceSource:
             rules = Inherits() if at.kind in LEAVES else await self._wiki.restriction(at.id)
             before = (await self._memory.get([at.id])).get(at.id)
             labelled = labelled_in(before.mark) if before is not None else ""
-            nodes.append(node_of(at, container, rules, run.now, run.sweep.walk, labelled))
+            nodes.append(node_of(at, container, rules, run.now, run.sweep.walk, labelled, before))
             if at.parent is None or at.parent in await self._memory.get([at.parent]):
                 break
             at = await self._wiki.one(at.parent, at.parent_kind or "")
@@ -345,36 +345,48 @@ class ConfluenceSource:
         return bool(nodes)
 
     async def _restricted(self, run: _Run, spaces: Collection[str]) -> set[str]:
-        """Read again what is known to be restricted."""
+        """Read again what is known to be restricted. One that can't be read now goes dark with its own lease."""
         touched: set[str] = set()
+        failed = 0
         for container in sorted(spaces):
             held = [node async for node in self._memory.of_container(container) if node.kind != _SPACE]
-            for node in held:
-                if isinstance(node.rules, Own):
-                    if not await self._hint(run, node):
+            for node in (node for node in held if isinstance(node.rules, Own)):
+                touched.add(container)
+                try:
+                    if not await self._seen_again(run, node):
                         run.moved.add(container)
-                    touched.add(container)
+                    failed = 0
+                except (Transient, Skip) as error:
+                    failed += 1
+                    run.problems.append(f"the restrictions of {node.key} can't be read now ({error})")
+                    if failed == _PATIENCE:
+                        run.fault("what is restricted could not be read to its end")
+                        return touched
         return touched
 
     async def _hint(self, run: _Run, node: Node) -> bool:
-        """Read one remembered content again; False where it is gone or moved away, so that its space is read whole."""
+        """As `_seen_again`, for what an event told of: it is told of until it could be read."""
         try:
-            item = await self._wiki.one(node.key, node.kind)
-            if item is None or (item.status != "current" and node.is_document):
-                return False
-            if node.kind not in LEAVES and item.parent != node.parent:
-                return False
-            if item.space and node.kind not in LEAVES:
-                held = (await self._memory.get([node.container])).get(node.container)
-                if held is None or item.space not in (held.facts.get("id"), held.facts.get("key")):
-                    # At the root of another space: both are read whole.
-                    run.moved |= {node.container} | await self._containers_of(item.space)
-                    return False
-            return await self._read_again(run, replace(item, parent=item.parent or node.parent), node.container)
+            return await self._seen_again(run, node)
         except (Transient, Skip) as error:
             run.fault(f"{node.key} could not be read again: {error}")
             run.heard = False
             return True
+
+    async def _seen_again(self, run: _Run, node: Node) -> bool:
+        """Read one remembered content again; False where it is gone or moved away, so that its space is read whole."""
+        item = await self._wiki.one(node.key, node.kind)
+        if item is None or (item.status != "current" and node.is_document):
+            return False
+        if node.kind not in LEAVES and item.parent != node.parent:
+            return False
+        if item.space and node.kind not in LEAVES:
+            held = (await self._memory.get([node.container])).get(node.container)
+            if held is None or item.space not in (held.facts.get("id"), held.facts.get("key")):
+                # At the root of another space: both are read whole.
+                run.moved |= {node.container} | await self._containers_of(item.space)
+                return False
+        return await self._read_again(run, replace(item, parent=item.parent or node.parent), node.container)
 
     async def _containers_of(self, space: str) -> set[str]:
         """The container of a space by its id or its key, where it is known."""
@@ -418,51 +430,6 @@ class ConfluenceSource:
             return set()
         held = await self._memory.get(sorted(spaces))
         return {key for key, node in held.items() if item.space in (node.facts.get("id"), node.facts.get("key"))}
-
-    # ------------------------------------------------------------ documents
-
-    async def _described(self, told: set[str], node: Node, place: Place) -> SourceDocument | Skipped:
-        """A document, or why not. What was refused is asked for again each time, until it is had or gone."""
-        try:
-            return await self._as_it_is(told, node, place)
-        except Lost as error:
-            if error.status == 401 or 200 <= error.status < 300:  # of the account or of what stands between, for now
-                raise Transient(str(error)) from error
-            return Skipped(DocumentId(self._name, node.key), str(error), "refused")
-
-    async def _as_it_is(self, told: set[str], node: Node, place: Place) -> SourceDocument | Skipped:
-        """What there is to tell of a document. Raises Skip where it can't be used, Transient where it can be later."""
-        told.add(node.key)
-        if node.kind in PAGES:
-            return self._documents.page(node, place, await self._wiki.body(node))
-        holder = await self._holder(node)
-        if node.kind == "comment":
-            return self._documents.comment(node, holder, place, await self._wiki.body(node))
-        return self._documents.attachment(node, holder, place, partial(self._wiki.file, node))
-
-    async def _holder(self, node: Node) -> Node | None:
-        """The page that a file or a comment belongs to."""
-        at: Node | None = node
-        for _ in range(_DEEPEST):
-            if at is None or at.kind not in LEAVES or at.parent is None:
-                break
-            at = (await self._memory.get([at.parent])).get(at.parent)
-        return at
-
-    async def _told_again(self, container: str, told: Collection[str]) -> AsyncIterator[Change]:
-        """Every document of a space that settling had no reason to tell of."""
-        nodes = {node.key: node async for node in self._memory.of_container(container)}
-        placing = Placing(container, (), nodes.values())
-        for key, node in sorted(nodes.items()):
-            if not node.is_document or key in told:
-                continue
-            try:
-                change = await self._described(set(), node, placing[key])
-            except DoorError as error:
-                if isinstance(error, Stop):
-                    raise
-                change = Skipped(DocumentId(self._name, key), str(error), node.mark if isinstance(error, Skip) else "")
-            yield change if isinstance(change, Skipped) else Upsert(change)
 
 
 def _space_node(

@@ -2,6 +2,9 @@
 
 Nothing is remembered before all of it was read, and a restriction is read after the place it belongs to. What could not
 be read stays as it was known, with the time at which that was true; what was never known lets nobody in.
+
+What inherits stands under its space's rules, which therefore count from when the oldest of it was read. So that one
+page whose restriction can't be read does not close its space, nobody reads that page any more from half a lease on.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from connectors.errors import Transient
 from connectors.ports import Memory
@@ -22,6 +25,9 @@ from policies.access import Unknown
 DIRECT = 200
 """Pages of a run whose restrictions are read from themselves alone: search lags, and where a wiki is small it costs
 little to be sure at once."""
+
+SEARCH_LAG = timedelta(hours=1)
+"""What search says of restrictions counts as read so much earlier (a quarter of a short lease): it lags."""
 
 _AT_ONCE = 4
 _PATIENCE = 5  # restrictions in a row that can't be read now, before the sweep gives up
@@ -47,15 +53,18 @@ class Sweep:
     memory: Memory
     now: datetime
     walk: str
+    lease: timedelta
     direct: int = DIRECT  # restrictions that are asked for one by one though search gives them
+    lost: int = 200  # of what was known and is in no list any more, asked for one by one
 
     async def space(self, space: Space) -> Swept:
         """Remember a space as it is. Raises Lost where it is refused, Transient where it can't be read whole now;
         nothing was changed then."""
         known = {node.key: node async for node in self.memory.of_container(space.node_key)}
         closed = {*(await self.memory.closed()), *(hint.key for hint in await self.memory.hints())}
-        reading = _Reading(self.wiki, known, closed)
+        reading = _Reading(self.wiki, known, closed, self.lost)
         await reading.contents(space)
+        await reading.left_out(space)
         direct = len(reading.items) <= self.direct
         self.direct -= len(reading.items) if direct else 0
         await reading.asides(space, direct)
@@ -63,31 +72,49 @@ class Sweep:
         await reading.each_restriction()
         leaves = await self.wiki.leaves(space, [item for item in reading.items.values() if item.kind in PAGES])
         nodes = self._nodes(space, reading)
-        missing = {key: node for key, node in known.items() if node.kind in self.wiki.missing and key not in nodes}
-        nodes |= {key: replace(node, walk=self.walk) for key, node in missing.items()}
-        nodes |= self._leaves(space, leaves.items, nodes)
-        if not leaves.complete:
+        nodes |= self._unlisted(known, nodes)
+        lost = await reading.lost_leaves(leaves.items, nodes) if leaves.complete else ()
+        nodes |= self._leaves(space, (*leaves.items, *lost), nodes)
+        if not leaves.complete or reading.too_many_lost:
             nodes |= self._kept_leaves(known, nodes)
         await self._remember(list(nodes.values()))
+        inheriting = [node for node in nodes.values() if node.kind not in LEAVES and isinstance(node.rules, Inherits)]
         return Swept(
             documents=sum(node.is_document for node in nodes.values()),
-            read_at=min((known[key].rules_at for key in (*reading.stale, *missing)), default=self.now),
+            read_at=min((node.rules_at for node in inheriting), default=self.now),
             newest=max((item.changed for item in (*reading.items.values(), *leaves.items)), default=""),
             problems=(*reading.problems, *leaves.problems),
         )
 
     def _nodes(self, space: Space, reading: _Reading) -> dict[str, Node]:
         found: dict[str, Node] = {}
+        searched_at = self.now - min(SEARCH_LAG, self.lease / 4)
         for item in reading.items.values():
             rules = reading.rules.get(item.id) or Own(Unknown("its restrictions were not read"))
-            node = node_of(item, space.node_key, rules, self.now, self.walk, reading.labelled(item))
-            stale = item.id in reading.stale
-            found[item.id] = replace(node, rules_at=reading.known[item.id].rules_at) if stale else node
+            labelled, known = reading.labelled(item), reading.known.get(item.id)
+            node = node_of(item, space.node_key, rules, self.now, self.walk, labelled, known)
+            if item.id in reading.stale:
+                node = self._as_it_was(node, reading.known[item.id].rules_at)
+            elif item.id in reading.by_search:
+                same_at = [known.rules_at] if known is not None and known.rules == rules else []
+                node = replace(node, rules_at=max([searched_at, *same_at]))
+            found[item.id] = node
         for item in reading.items.values():
             if item.chain is not None and tuple(_chain(item.id, reading.items)) != item.chain:
                 damaged = Own(Unknown("the wiki states two different places for it; repair its ancestor table"))
                 found[item.id] = replace(found[item.id], rules=damaged)
         return found
+
+    def _unlisted(self, known: Mapping[str, Node], nodes: Mapping[str, Node]) -> dict[str, Node]:
+        """What is of a kind that the server has no list of, as it was known."""
+        kept = [node for key, node in known.items() if node.kind in self.wiki.missing and key not in nodes]
+        return {node.key: self._as_it_was(replace(node, walk=self.walk), node.rules_at) for node in kept}
+
+    def _as_it_was(self, node: Node, read_at: datetime) -> Node:
+        """Something whose restriction was read last then."""
+        if isinstance(node.rules, Inherits) and self.now - read_at >= self.lease / 2:
+            return replace(node, rules=Own(Unknown("its restrictions could not be read for long")), rules_at=read_at)
+        return replace(node, rules_at=read_at)
 
     def _leaves(self, space: Space, leaves: Iterable[Item], nodes: Mapping[str, Node]) -> dict[str, Node]:
         """Files and comments whose page is there, replies under what they reply to."""
@@ -125,11 +152,14 @@ class _Reading:
     wiki: Wiki
     known: Mapping[str, Node]
     closed: Set[str]  # closed by an event or told of by one: search may not have heard of it yet
+    most_lost: int  # that are asked for one by one
     items: dict[str, Item] = field(default_factory=dict)
     rules: dict[str, Rules] = field(default_factory=dict)
     labels: dict[str, tuple[str, ...]] = field(default_factory=dict)
     unread: set[str] = field(default_factory=set)  # containers that can't be read: what they hold stands nowhere
     stale: set[str] = field(default_factory=set)  # whose rules are as they were known
+    by_search: set[str] = field(default_factory=set)  # whose rules search gave
+    too_many_lost: bool = False  # more files and comments are in no list any more than can be asked for
     problems: list[str] = field(default_factory=list)
 
     async def contents(self, space: Space) -> None:
@@ -145,6 +175,58 @@ class _Reading:
                 if seen.labels is not None:
                     self.labels[item.id] = seen.labels
 
+    async def left_out(self, space: Space) -> None:
+        """Ask for what was known and is in no list now: one that is read by offsets leaves out what slips over an edge
+        while something before it is deleted. Raises Transient where a list proves to leave out more than that."""
+        lost = [
+            key
+            for key, node in sorted(self.known.items())
+            if node.kind in PAGES and node.is_document and key not in self.items and node.kind not in self.wiki.missing
+        ]
+        current = await self._still_there(lost[: self.most_lost])
+        listed = next((item for item in self.items.values() if item.kind == "page"), None)
+        if lost and not current and listed is not None and await self.wiki.one(listed.id, listed.kind) is None:
+            raise Transient("single pages can't be asked for now, not even those of the list")
+        there = [item for item in current if item.space in ("", space.id, space.key)]
+        if there and len(lost) > self.most_lost:
+            raise Transient(f"the list of pages leaves out {there[0].id!r}, which is there")
+        self.items |= {item.id: item for item in there}
+        if there:
+            self.problems.append(f"space {space.key}: {len(there)} pages that are there were missing in its list; kept")
+
+    async def lost_leaves(self, listed: Iterable[Item], nodes: Mapping[str, Node]) -> Sequence[Item]:
+        """The same for files and comments of what is there."""
+        there = {item.id for item in listed}
+        lost = [
+            key
+            for key, node in sorted(self.known.items())
+            if node.kind in LEAVES and key not in there and self._holder(node) in nodes
+        ]
+        found = await self._still_there(lost[: self.most_lost])
+        self.too_many_lost = bool(found) and len(lost) > self.most_lost
+        if found:
+            self.problems.append(f"{len(found)} files and comments that are there were missing in their lists; kept")
+        return found
+
+    def _holder(self, node: Node) -> str:
+        """The page that a file or a comment was known to hang on."""
+        at = node
+        for _ in range(_DEEPEST):
+            above = self.known.get(at.parent or "")
+            if at.kind not in LEAVES or above is None:
+                break
+            at = above
+        return at.key
+
+    async def _still_there(self, keys: Sequence[str]) -> list[Item]:
+        """Those of these that are current, as they are."""
+        found: list[Item] = []
+        for start in range(0, len(keys), _AT_ONCE):
+            some = keys[start : start + _AT_ONCE]
+            asked = await asyncio.gather(*(self.wiki.one(key, self.known[key].kind) for key in some))
+            found += [item for item in asked if item is not None and item.status == "current"]
+        return [item if item.placed else await self.wiki.above(item) or item for item in found]
+
     async def asides(self, space: Space, direct: bool) -> None:
         """Restrictions and labels many at a time; restrictions that this does not give are asked for one by one, and
         so are all of them where `direct`."""
@@ -154,6 +236,7 @@ class _Reading:
                     told_of = each.key in self.closed or self._opens(each.key, each.rules)
                     if each.rules is not None and not direct and not told_of:
                         self.rules.setdefault(each.key, each.rules)
+                        self.by_search.add(each.key)
                     if each.labels is not None:
                         self.labels[each.key] = each.labels
         except (Lost, Transient) as error:

@@ -142,6 +142,8 @@ class Server:
     heard: Callable[[str], None] = lambda _line: None  # told of each request as it comes in
     leaked: list[str] = field(default_factory=list)  # requests to the store of files that carried a token
     refresh_token: str = "refresh-1"
+    spent_token: str = ""  # the one before it, which is taken as well where `lenient`: for ten minutes on Cloud
+    lenient: bool = False
     issued: int = 0
     base: str = ""
     _remembered: dict[Any, Any] = field(default_factory=dict)
@@ -288,9 +290,11 @@ class Server:
 
     def _refreshed(self, body: Json) -> Json:
         """A refresh token is good once: the answer holds the next one (rotating refresh tokens of 3LO)."""
-        if body.get("grant_type") != "refresh_token" or body.get("refresh_token") != self.refresh_token:
+        good = {self.refresh_token, self.spent_token} if self.lenient else {self.refresh_token}
+        if body.get("grant_type") != "refresh_token" or body.get("refresh_token") not in good:
             raise Refusal(403, "unauthorized_client: refresh_token is invalid")
         self.issued += 1
+        self.spent_token = self.refresh_token
         self.refresh_token = f"refresh-{self.issued + 1}"
         token = f"access-{self.issued}"
         self.tokens[token] = self.crawler

@@ -11,16 +11,17 @@ from connectors.errors import DoorError
 from policies.facts import Kind
 from policies.names import DocumentId
 from tests.confluence_house import NAME, stocked
-from tests.connectors.sources.confluence.living import living, named
+from tests.connectors.sources.confluence.living import living, named, settled_in
 from tests.doubles.confluence.faults import page, status
 from tests.doubles.confluence.hooks import delivery, signature
+from tests.doubles.confluence.wiki import group
 
 # ---------------------------------------------------------------- its own verdict
 
 
-async def test_the_wikis_own_verdict_is_of_this_moment(tmp_path: Path) -> None:
-    async with living(tmp_path, settings={"live_check": "all"}) as house:
-        await house.sync()
+@pytest.mark.parametrize("edition", ["cloud", "datacenter"])
+async def test_the_wikis_own_verdict_is_of_this_moment(tmp_path: Path, edition: str) -> None:
+    async with settled_in(tmp_path, edition, settings={"live_check": "all"}) as house:
         leaf, top = (DocumentId(NAME, named(house, title)) for title in ("Leaf", "Top"))
         house.wiki.restrict(leaf.key, users=["ann", "robot"])
         async with house.far() as far:
@@ -29,9 +30,48 @@ async def test_the_wikis_own_verdict_is_of_this_moment(tmp_path: Path) -> None:
             assert {leaf: True, top: True} == dict(await far.live.readable("ann", [leaf, top], house.now()))
 
 
+async def test_data_center_is_asked_for_everything_that_may_have_changed(tmp_path: Path) -> None:
+    """Each in turn: above, the space, the trash, another space, the account."""
+    async with settled_in(tmp_path, "datacenter", settings={"live_check": "all"}) as house:
+        wiki = house.wiki
+        documents = [DocumentId(NAME, named(house, title)) for title in ("Leaf", "notes.txt")]
+        middle, everybody = named(house, "Middle"), group(wiki.everybody_group)
+
+        async def said(account: str = "bob") -> set[bool]:
+            async with house.far() as far:
+                assert far.live is not None
+                verdicts = await far.live.readable(account, documents, house.now())
+            return {verdicts.get(each, False) for each in documents}
+
+        assert {True} == await said()
+        wiki.restrict(middle, users=["ann", "robot"])
+        assert ({False}, {True}) == (await said(), await said("ann"))
+        wiki.restrict(middle)
+        wiki.revoke("ENG", everybody)
+        assert {False} == await said()
+        wiki.grant("ENG", everybody)
+        assert {True} == await said()
+        wiki.move(middle, None, "PUB")
+        assert {False} == await said()
+        wiki.move(middle, named(house, "Top"))
+        wiki.trash(named(house, "notes.txt"))
+        assert {True, False} == await said()
+        wiki.deactivate("bob")
+        assert {False} == await said()
+
+
+@pytest.mark.parametrize("pattern", ["/restriction", "space/ENG/permissions", "memberof", r"/content/\d+\?"])
+async def test_what_data_center_does_not_tell_is_no_yes(tmp_path: Path, pattern: str) -> None:
+    async with settled_in(tmp_path, "datacenter", settings={"live_check": "all"}) as house:
+        leaf = DocumentId(NAME, named(house, "Leaf"))
+        house.server.fault(pattern, status(500))
+        async with house.far() as far:
+            assert far.live is not None
+            assert (await far.live.readable("bob", [leaf], house.now())).get(leaf, False) is False
+
+
 async def test_what_could_not_be_asked_is_no_yes(tmp_path: Path) -> None:
-    async with living(tmp_path, settings={"live_check": "all"}) as house:
-        await house.sync()
+    async with settled_in(tmp_path, settings={"live_check": "all"}) as house:
         leaf = DocumentId(NAME, named(house, "Leaf"))
         house.server.fault("permission/check", status(500))
         async with house.far() as far:
@@ -118,8 +158,7 @@ async def test_the_bound_of_a_stale_grant_is_at_most_the_lease(tmp_path: Path) -
 
 
 async def test_rights_that_were_not_read_again_run_out_with_their_lease(tmp_path: Path) -> None:
-    async with living(tmp_path) as house:
-        await house.sync()
+    async with settled_in(tmp_path) as house:
         assert await house.visible("bob")
         house.wiki.at += timedelta(hours=25)
 
@@ -130,8 +169,7 @@ async def test_rights_that_were_not_read_again_run_out_with_their_lease(tmp_path
 
 
 async def test_an_event_closes_what_it_is_about_until_it_was_read_again(tmp_path: Path) -> None:
-    async with living(tmp_path, stocked("datacenter")) as house:
-        await house.sync()
+    async with settled_in(tmp_path, "datacenter") as house:
         house.told = len(house.wiki.log)
         house.wiki.move(named(house, "Middle"), None, "PUB")
         await house.tell()

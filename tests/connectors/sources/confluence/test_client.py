@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -168,6 +169,23 @@ async def test_whoever_is_told_to_wait_makes_all_wait_in_seconds() -> None:
     async with client(answering([busy, page("1")], asked)) as wiki:
         assert await ids(wiki.pages("api/v2/pages")) == ["1"]
         assert (len(asked), wiki.paused) == (2, 1)
+
+
+async def test_no_more_than_four_are_asked_for_at_once() -> None:
+    """atlassian-mcp-server#171: bursts are refused for how many come at a time."""
+    now = most = 0
+
+    async def handler(_: web.Request) -> web.StreamResponse:
+        nonlocal now, most
+        now, most = now + 1, max(most, now + 1)
+        await asyncio.sleep(0.01)
+        now -= 1
+        return web.json_response({})
+
+    async with client(handler) as wiki:
+        await asyncio.gather(*(wiki.get(f"api/v2/pages/{number}") for number in range(12)))
+
+    assert 1 < most <= 4
 
 
 async def test_a_wait_that_is_too_long_is_not_waited_for() -> None:

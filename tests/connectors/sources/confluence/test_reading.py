@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 
 from tests.confluence_house import House, stocked
-from tests.connectors.sources.confluence.living import living, named
+from tests.connectors.sources.confluence.living import living, named, settled_in
 from tests.doubles.confluence.faults import busy, empty, half, in_circles, no_results, page, raw, short, status
 from tests.doubles.confluence.wiki import Wiki, everyone, group, user
 
@@ -98,8 +98,7 @@ async def test_a_listing_that_is_suddenly_empty_deletes_nothing(tmp_path: Path) 
 
 async def test_files_whose_listing_fails_are_not_pruned(tmp_path: Path) -> None:
     """ONX#13805."""
-    async with living(tmp_path) as house:
-        await house.sync()
+    async with settled_in(tmp_path) as house:
         file = named(house, "notes.txt")
         house.server.fault("attachment", status(400))
         await house.sync(full=True)
@@ -169,6 +168,31 @@ async def test_a_body_that_is_refused_for_a_while_is_read_again_without_an_edit(
         await all_is_right(house)
 
 
+@pytest.mark.parametrize("code", [401, 403, 404])
+async def test_a_file_that_is_refused_for_a_while_is_read_again_without_an_edit(tmp_path: Path, code: int) -> None:
+    async with settled_in(tmp_path) as house:
+        late = house.wiki.attach(named(house, "Middle"), "late.txt", b"Bytes come late.", "text/plain")
+        house.server.fault(rf"{late.id}/download", status(code))
+        await house.sync()
+        assert late.id not in await house.visible("bob")
+
+        house.server.calm()
+        await house.sync(hurried=False)
+        await all_is_right(house)
+
+
+async def test_many_files_that_are_refused_for_ever_keep_nothing_else_from_being_read(tmp_path: Path) -> None:
+    async with settled_in(tmp_path) as house:
+        for number in range(8):
+            house.wiki.attach(named(house, "Middle"), f"{number}.txt", b"Never told.", "text/plain")
+        house.server.fault("/download", status(403))
+        late = house.wiki.page("ENG", "Late")
+        report = await house.sync()
+
+        assert report.complete, report.problems
+        assert late.id in await house.visible("bob")
+
+
 async def test_a_large_page_that_times_out_is_asked_for_in_smaller_ones(tmp_path: Path) -> None:
     """ONX#10147."""
 
@@ -188,8 +212,7 @@ async def test_a_large_page_that_times_out_is_asked_for_in_smaller_ones(tmp_path
 
 async def test_one_space_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     """ONX#11193, EC#4306 in the other product: isolate errors per container."""
-    async with living(tmp_path) as house:
-        await house.sync()
+    async with settled_in(tmp_path) as house:
         welcome = house.wiki.page("PUB", "Late")
         hr = house.wiki.space_of("HR").id
         house.server.fault(rf"spaces/{hr}\b|HR", status(500))
@@ -204,8 +227,7 @@ async def test_one_space_that_fails_does_not_stop_the_others(tmp_path: Path) -> 
 
 async def test_a_token_that_ran_out_prunes_nothing(tmp_path: Path) -> None:
     """ONX#10397."""
-    async with living(tmp_path) as house:
-        await house.sync()
+    async with settled_in(tmp_path) as house:
         alive = await house.alive()
         house.server.fault(".", status(401))
         report = await house.sync(full=True)
@@ -243,8 +265,7 @@ async def test_a_space_without_a_document_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize("edition", ["cloud", "datacenter"])
 async def test_an_edit_is_found_whatever_the_zone_of_the_wiki(tmp_path: Path, edition: str, zone: str) -> None:
     """CONFCLOUD-70966, ONX#3265, ragflow PR#18501: literals are of the instance's zone."""
-    async with living(tmp_path, stocked(edition, zone=ZoneInfo(zone))) as house:
-        await house.sync()
+    async with settled_in(tmp_path, stocked(edition, zone=ZoneInfo(zone))) as house:
         house.wiki.at += timedelta(minutes=20)
         house.wiki.edit(named(house, "Leaf"), body="<p>A new word: xylophone.</p>")
         house.wiki.at += timedelta(minutes=20)
@@ -298,9 +319,7 @@ async def test_a_scoped_token_goes_to_the_gateway_and_its_links_too(tmp_path: Pa
 
 
 async def test_the_store_of_files_never_sees_the_token(tmp_path: Path) -> None:
-    async with living(tmp_path) as house:
-        await house.sync()
-
+    async with settled_in(tmp_path) as house:
         assert "Notes beside the middle." in (await house.texts("ann"))[named(house, "notes.txt")]
         assert house.server.leaked == []
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.confluence_house import House, stocked
-from tests.connectors.sources.confluence.living import living, named
+from tests.connectors.sources.confluence.living import living, named, settled_in
 from tests.doubles.confluence.wiki import Assigned, Grant, anonymous, everyone, group, user
 
 
@@ -28,7 +28,7 @@ async def readers(house: House, title: str) -> set[str]:
 
 async def test_a_restricted_ancestor_closes_the_page_for_everybody_not_named_there(tmp_path: Path) -> None:
     """EC#4095, ONX#4536, CONFSERVER-14965: AND over the chain, computed from parents."""
-    async with living(tmp_path) as house:
+    async with settled_in(tmp_path) as house:
         house.wiki.restrict(named(house, "Top"), users=["robot", "ann"])
         await house.sync()
 
@@ -38,7 +38,7 @@ async def test_a_restricted_ancestor_closes_the_page_for_everybody_not_named_the
 
 async def test_an_ancestor_names_a_group_and_the_page_one_of_its_members(tmp_path: Path) -> None:
     """EC PR#4297: an intersection of names is empty here; the member may read."""
-    async with living(tmp_path) as house:
+    async with settled_in(tmp_path) as house:
         hr = house.wiki.group("hr").id
         house.wiki.restrict(named(house, "Top"), groups=[hr])
         house.wiki.restrict(named(house, "Leaf"), users=["ann", "robot"])
@@ -51,7 +51,7 @@ async def test_an_ancestor_names_a_group_and_the_page_one_of_its_members(tmp_pat
 
 async def test_being_named_on_a_page_does_not_open_what_an_ancestor_closed(tmp_path: Path) -> None:
     """EC PR#4297, onyx: not the innermost restriction alone."""
-    async with living(tmp_path) as house:
+    async with settled_in(tmp_path) as house:
         house.wiki.restrict(named(house, "Top"), users=["ann", "robot"])
         house.wiki.restrict(named(house, "Leaf"), users=["bob", "ann", "robot"])
         await house.sync()
@@ -61,7 +61,7 @@ async def test_being_named_on_a_page_does_not_open_what_an_ancestor_closed(tmp_p
 
 async def test_being_named_on_a_page_does_not_help_without_the_space(tmp_path: Path) -> None:
     """EC PR#4297: the space's clause is never replaced."""
-    async with living(tmp_path) as house:
+    async with settled_in(tmp_path) as house:
         house.wiki.restrict(named(house, "Pay"), users=["bob", "ann", "robot"])
         await house.sync()
 
@@ -70,7 +70,7 @@ async def test_being_named_on_a_page_does_not_help_without_the_space(tmp_path: P
 
 @pytest.mark.parametrize("container", ["Folder", "Board"])
 async def test_folders_and_whiteboards_are_ancestors_too(tmp_path: Path, container: str) -> None:
-    async with living(tmp_path) as house:
+    async with settled_in(tmp_path) as house:
         house.wiki.restrict(named(house, container), users=["ann", "robot"])
         await house.sync()
 
@@ -79,7 +79,7 @@ async def test_folders_and_whiteboards_are_ancestors_too(tmp_path: Path, contain
 
 async def test_a_folder_that_the_old_api_does_not_name_still_counts(tmp_path: Path) -> None:
     """Ancestors are rebuilt from parents; what v1 leaves out of its list opens nothing."""
-    async with living(tmp_path) as house:
+    async with settled_in(tmp_path) as house:
         house.server.v1_ancestors = frozenset({"page"})
         house.wiki.restrict(named(house, "Folder"), users=["ann", "robot"])
         await house.sync()
@@ -89,7 +89,7 @@ async def test_a_folder_that_the_old_api_does_not_name_still_counts(tmp_path: Pa
 
 async def test_attachments_and_comments_have_the_rights_of_their_page(tmp_path: Path) -> None:
     """onyx: attachments were resolved with no ancestors at all."""
-    async with living(tmp_path) as house:
+    async with settled_in(tmp_path) as house:
         house.wiki.restrict(named(house, "Top"), users=["ann", "robot"])
         await house.sync()
 
@@ -99,7 +99,7 @@ async def test_attachments_and_comments_have_the_rights_of_their_page(tmp_path: 
 
 async def test_a_draft_among_the_ancestors_closes_the_page_and_no_other(tmp_path: Path) -> None:
     """ONX#11468, CONFCLOUD-77618: what can't be read is unknown, and skipping it would open the page."""
-    async with living(tmp_path) as house:
+    async with settled_in(tmp_path) as house:
         draft = house.wiki.page("ENG", "Draft", status="draft", author="ann", owner="ann")
         below = house.wiki.page("ENG", "Below the draft", parent=draft.id)
         await house.sync()
@@ -111,7 +111,7 @@ async def test_a_draft_among_the_ancestors_closes_the_page_and_no_other(tmp_path
 
 async def test_what_a_damaged_ancestor_table_says_opens_nothing(tmp_path: Path) -> None:
     """CONFSERVER-25189: the table has lost the topmost ancestor of the page, and of the page alone."""
-    async with living(tmp_path, stocked("datacenter")) as house:
+    async with settled_in(tmp_path, "datacenter") as house:
         house.wiki.restrict(named(house, "Top"), users=["ann"])
         house.wiki.content[named(house, "Leaf")].ancestors_wrong = (named(house, "Middle"),)
         await house.sync()
@@ -125,16 +125,14 @@ async def test_what_a_damaged_ancestor_table_says_opens_nothing(tmp_path: Path) 
 
 async def test_a_page_without_a_restriction_of_its_own_is_not_invisible(tmp_path: Path) -> None:
     """PH#1189: no restriction is not an empty one."""
-    async with living(tmp_path) as house:
-        await house.sync()
-
+    async with settled_in(tmp_path) as house:
         assert {"robot", "ann", "bob", "adm"} == await readers(house, "Leaf")
 
 
 @pytest.mark.parametrize("edition", ["cloud", "datacenter"])
 async def test_a_restriction_to_a_deleted_group_means_nobody(tmp_path: Path, edition: str) -> None:
     """ONX#4624: who is named resolves to nobody, and the restriction stands."""
-    async with living(tmp_path, stocked(edition)) as house:
+    async with settled_in(tmp_path, edition) as house:
         gone = house.wiki.group("gone", "bob").id
         house.wiki.restrict(named(house, "Leaf"), users=["robot"], groups=[gone])
         house.wiki.delete_group(gone)
@@ -145,7 +143,7 @@ async def test_a_restriction_to_a_deleted_group_means_nobody(tmp_path: Path, edi
 
 async def test_a_restriction_to_apps_and_closed_accounts_means_nobody(tmp_path: Path) -> None:
     """EC: accounts that are no people were dropped, and the emptied list was taken for no restriction."""
-    async with living(tmp_path) as house:
+    async with settled_in(tmp_path) as house:
         house.wiki.restrict(named(house, "Leaf"), users=["robot", "bot", "ina", "una"])
         await house.sync()
 
@@ -156,7 +154,7 @@ async def test_an_app_alone_named_closes_the_page(tmp_path: Path) -> None:
     """The account that reads is an app itself and sees the page; people do not."""
     wiki = stocked()
     wiki.person("reader", kind="atlassian", email="reader@example.com")
-    async with living(tmp_path, wiki) as house:
+    async with settled_in(tmp_path, wiki) as house:
         house.wiki.restrict(named(house, "Leaf"), users=["bot", "robot"])
         await house.sync()
         house.wiki.restrict(named(house, "Leaf"), users=["bot"])
@@ -166,7 +164,7 @@ async def test_an_app_alone_named_closes_the_page(tmp_path: Path) -> None:
 
 
 async def test_a_restriction_of_editing_says_nothing_about_reading(tmp_path: Path) -> None:
-    async with living(tmp_path) as house:
+    async with settled_in(tmp_path) as house:
         house.wiki.restrict_update(named(house, "Leaf"), users=["ann"])
         house.wiki.restrict(named(house, "Middle"), users=["bob", "robot"])
         house.wiki.restrict_update(named(house, "Middle"), users=["ann"])
@@ -177,7 +175,7 @@ async def test_a_restriction_of_editing_says_nothing_about_reading(tmp_path: Pat
 
 async def test_people_who_hide_their_address_are_not_lost(tmp_path: Path) -> None:
     """PH#1221, PH#2399: the row was dropped and the page fell back to its space."""
-    async with living(tmp_path) as house:
+    async with settled_in(tmp_path) as house:
         house.wiki.restrict(named(house, "Leaf"), users=["bob", "robot"])
         await house.sync()
 
@@ -190,7 +188,7 @@ async def test_a_restriction_that_is_longer_than_the_answer_is_read_to_its_end(t
     crowd = [f"crowd{number:03}" for number in range(30)]
     for name in crowd:
         wiki.person(name)
-    async with living(tmp_path, wiki) as house:
+    async with settled_in(tmp_path, wiki) as house:
         house.server.caps["inner"] = 7
         house.wiki.restrict(named(house, "Leaf"), users=[*crowd, "robot"])
         await house.sync()
@@ -206,7 +204,7 @@ async def test_a_restriction_that_data_center_can_not_say_whole_is_unknown(tmp_p
     crowd = [f"crowd{number:03}" for number in range(30)]
     for name in crowd:
         wiki.person(name)
-    async with living(tmp_path, wiki) as house:
+    async with settled_in(tmp_path, wiki) as house:
         house.server.caps["inner"] = 7
         house.wiki.restrict(named(house, "Leaf"), users=crowd)
         await house.sync()
@@ -221,7 +219,7 @@ async def test_a_restriction_that_data_center_can_not_say_whole_is_unknown(tmp_p
 
 async def test_only_reading_the_space_lets_read(tmp_path: Path) -> None:
     """EC, ONX: any operation on the space was taken for viewing it."""
-    async with living(tmp_path) as house:
+    async with settled_in(tmp_path) as house:
         house.wiki.grant("HR", user("bob", "create", "page"), user("bob", "administer"), user("bob", "read", "page"))
         await house.sync()
 
@@ -230,7 +228,7 @@ async def test_only_reading_the_space_lets_read(tmp_path: Path) -> None:
 
 async def test_a_space_that_is_open_to_anonymous_people_is_open_to_everybody_known(tmp_path: Path) -> None:
     """ONX#3601: anonymous access was ignored; guests read such spaces, too."""
-    async with living(tmp_path) as house:
+    async with settled_in(tmp_path) as house:
         house.wiki.revoke("PUB", everyone())
         await house.sync()
         found = await readers(house, "Welcome")
@@ -240,14 +238,12 @@ async def test_a_space_that_is_open_to_anonymous_people_is_open_to_everybody_kno
 
 
 async def test_everybody_with_a_licence_is_neither_guest_nor_without_one(tmp_path: Path) -> None:
-    async with living(tmp_path) as house:
-        await house.sync()
-
+    async with settled_in(tmp_path) as house:
         assert {"robot", "ann", "bob", "adm"} == await readers(house, "Top")
 
 
 async def test_a_guest_reads_the_space_that_is_shared_with_him(tmp_path: Path) -> None:
-    async with living(tmp_path) as house:
+    async with settled_in(tmp_path) as house:
         house.wiki.grant("HR", user("gus"))
         await house.sync()
 
@@ -255,8 +251,7 @@ async def test_a_guest_reads_the_space_that_is_shared_with_him(tmp_path: Path) -
 
 
 async def test_a_revoked_space_is_closed_by_one_row_and_no_write_to_the_index(tmp_path: Path) -> None:
-    async with living(tmp_path) as house:
-        await house.sync()
+    async with settled_in(tmp_path) as house:
         house.wiki.grant("ENG", group(house.wiki.group("hr").id))
         house.wiki.revoke("ENG", everyone())
         report = await house.sync()
@@ -279,7 +274,7 @@ async def test_each_mode_of_roles_has_its_own_truth(tmp_path: Path, mode: str, e
     viewer, writer = wiki.role("Viewer", "read/space"), wiki.role("Writer", "create/page")
     wiki.assign("ENG", Assigned("USER", "gus", viewer.id), Assigned("USER", "robot", viewer.id))
     wiki.assign("ENG", Assigned("USER", "una", writer.id))
-    async with living(tmp_path, wiki) as house:
+    async with settled_in(tmp_path, wiki) as house:
         await house.sync()
 
         assert expected == await readers(house, "Leaf")
@@ -289,7 +284,7 @@ async def test_a_role_that_nobody_may_read_lets_nobody_in(tmp_path: Path) -> Non
     wiki = stocked(roles_mode="ROLES")
     viewer, secret = wiki.role("Viewer", "read/space"), wiki.role("Secret", "read/space", hidden=True)
     wiki.assign("ENG", Assigned("USER", "robot", viewer.id), Assigned("USER", "bob", secret.id))
-    async with living(tmp_path, wiki) as house:
+    async with settled_in(tmp_path, wiki) as house:
         await house.sync()
         seen = await house.seen("robot", "bob")
 
@@ -302,7 +297,7 @@ async def test_access_classes_of_roles(tmp_path: Path) -> None:
     viewer = wiki.role("Viewer", "read/space")
     wiki.assign("ENG", Assigned("ACCESS_CLASS", "all-licensed-users", viewer.id))
     wiki.assign("PUB", Assigned("ACCESS_CLASS", "all-product-admins", viewer.id), Assigned("USER", "robot", viewer.id))
-    async with living(tmp_path, wiki) as house:
+    async with settled_in(tmp_path, wiki) as house:
         await house.sync()
 
         assert {"robot", "ann", "bob", "adm"} == await readers(house, "Leaf")
@@ -310,7 +305,7 @@ async def test_access_classes_of_roles(tmp_path: Path) -> None:
 
 
 async def test_a_principal_that_nobody_knows_lets_nobody_in(tmp_path: Path) -> None:
-    async with living(tmp_path) as house:
+    async with settled_in(tmp_path) as house:
         house.wiki.revoke("ENG", everyone())
         house.wiki.grant(
             "ENG", user("robot"), Grant("constellation", "all"), Grant("access-class", "jsm-project-admins")
@@ -321,8 +316,7 @@ async def test_a_principal_that_nobody_knows_lets_nobody_in(tmp_path: Path) -> N
 
 
 async def test_a_space_that_apps_are_kept_out_of_is_closed_and_opens_again(tmp_path: Path) -> None:
-    async with living(tmp_path) as house:
-        await house.sync()
+    async with settled_in(tmp_path) as house:
         house.wiki.block("ENG")
         await house.sync()
         assert set() == await readers(house, "Leaf")
@@ -334,8 +328,7 @@ async def test_a_space_that_apps_are_kept_out_of_is_closed_and_opens_again(tmp_p
 
 
 async def test_an_archived_space_answers_nothing(tmp_path: Path) -> None:
-    async with living(tmp_path) as house:
-        await house.sync()
+    async with settled_in(tmp_path) as house:
         house.wiki.archive_space("ENG")
         await house.sync()
 
@@ -350,7 +343,7 @@ async def test_nested_groups_and_people_by_key(tmp_path: Path) -> None:
     wiki = stocked("datacenter")
     wiki.space("OPS", group("staff"), user("gus"))
     wiki.page("OPS", "Pager")
-    async with living(tmp_path, wiki) as house:
+    async with settled_in(tmp_path, wiki) as house:
         await house.sync()
         found = await readers(house, "Pager")
 
@@ -364,7 +357,7 @@ async def test_group_names_keep_their_case(tmp_path: Path) -> None:
     wiki.group("ops", "gus")
     wiki.space("OPSROOM", group("OPS"))
     wiki.page("OPSROOM", "Pager")
-    async with living(tmp_path, wiki) as house:
+    async with settled_in(tmp_path, wiki) as house:
         await house.sync()
         found = await readers(house, "Pager")
 
@@ -379,7 +372,7 @@ async def test_more_than_two_hundred_groups_of_one_person_all_count(tmp_path: Pa
         wiki.group(f"g{number:03}", "bob")
     wiki.space("LAST", group("g229"))
     wiki.page("LAST", "Far away")
-    async with living(tmp_path, wiki) as house:
+    async with settled_in(tmp_path, wiki) as house:
         await house.sync()
 
         assert "bob" in await readers(house, "Far away")
@@ -387,7 +380,7 @@ async def test_more_than_two_hundred_groups_of_one_person_all_count(tmp_path: Pa
 
 async def test_old_data_centers_say_the_rights_of_a_space_by_json_rpc(tmp_path: Path) -> None:
     """EC#3669, EC#3687."""
-    async with living(tmp_path, stocked("datacenter", release="8.5.4")) as house:
+    async with settled_in(tmp_path, stocked("datacenter", release="8.5.4")) as house:
         await house.sync()
 
         assert {"robot", "ann"} == await readers(house, "Pay")
@@ -396,7 +389,7 @@ async def test_old_data_centers_say_the_rights_of_a_space_by_json_rpc(tmp_path: 
 @pytest.mark.parametrize(("release", "websudo"), [("9.4.0", True), ("8.5.4", True)])
 async def test_a_page_that_asks_for_a_password_opens_nothing(tmp_path: Path, release: str, websudo: bool) -> None:
     """ONX#10853: HTML with 200 is no list without rows."""
-    async with living(tmp_path, stocked("datacenter", release=release)) as house:
+    async with settled_in(tmp_path, stocked("datacenter", release=release)) as house:
         await house.sync()
         assert "ann" in await readers(house, "Pay")
         house.server.websudo = websudo
@@ -408,7 +401,7 @@ async def test_a_page_that_asks_for_a_password_opens_nothing(tmp_path: Path, rel
 
 async def test_without_any_way_to_read_rights_nothing_is_open(tmp_path: Path) -> None:
     """EC#3669: refused loudly, never open for want of rights."""
-    async with living(tmp_path, stocked("datacenter", release="8.5.4")) as house:
+    async with settled_in(tmp_path, stocked("datacenter", release="8.5.4")) as house:
         house.server.remote_api = False
         report = await house.sync()
         seen = await house.seen()
@@ -425,7 +418,7 @@ async def test_an_account_that_may_not_use_the_product_is_not_let_in_by_its_grou
     wiki = stocked("datacenter", release=release)
     wiki.group("hr", "una")
     wiki.grant("ENG", user("una"))
-    async with living(tmp_path, wiki, settings=more) as house:
+    async with settled_in(tmp_path, wiki, settings=more) as house:
         await house.sync()
 
         assert await house.wrong() == {}
@@ -449,8 +442,7 @@ async def test_rights_that_answer_500_close_their_space_alone(tmp_path: Path) ->
 
 async def test_what_is_gone_is_gone_and_what_comes_back_has_its_rights_of_now(tmp_path: Path) -> None:
     """ONX#1028; restored pages are read afresh before anybody sees them."""
-    async with living(tmp_path) as house:
-        await house.sync()
+    async with settled_in(tmp_path) as house:
         house.wiki.trash(named(house, "Leaf"))
         await house.sync()
         assert set() == await readers(house, "Leaf")
@@ -462,7 +454,7 @@ async def test_what_is_gone_is_gone_and_what_comes_back_has_its_rights_of_now(tm
 
 
 async def test_archived_pages_and_drafts_answer_nothing(tmp_path: Path) -> None:
-    async with living(tmp_path) as house:
+    async with settled_in(tmp_path) as house:
         draft = house.wiki.page("ENG", "Sketch", status="draft", author="robot", owner="robot")
         house.wiki.archive(named(house, "Leaf"))
         await house.sync()
@@ -472,8 +464,7 @@ async def test_archived_pages_and_drafts_answer_nothing(tmp_path: Path) -> None:
 
 
 async def test_a_page_that_moves_has_the_rights_of_where_it_stands(tmp_path: Path) -> None:
-    async with living(tmp_path) as house:
-        await house.sync()
+    async with settled_in(tmp_path) as house:
         house.wiki.move(named(house, "Middle"), named(house, "Pay"))
         await house.sync()
         assert {"ann", "robot"} == await readers(house, "Leaf")
@@ -487,8 +478,7 @@ async def test_a_page_that_moves_has_the_rights_of_where_it_stands(tmp_path: Pat
 async def test_an_event_of_a_page_that_moved_to_the_root_of_another_space_opens_it_to_nobody_else(
     tmp_path: Path,
 ) -> None:
-    async with living(tmp_path) as house:
-        await house.sync()
+    async with settled_in(tmp_path) as house:
         await house.tell()
         await house.sync(hurried=False)
         house.wiki.move(named(house, "Top"), None, "HR")
@@ -501,7 +491,7 @@ async def test_an_event_of_a_page_that_moved_to_the_root_of_another_space_opens_
 async def test_live_docs_and_blog_posts_have_their_rights(tmp_path: Path) -> None:
     wiki = stocked()
     wiki.page("ENG", "Living", subtype="live", adf='{"version":1,"type":"doc","content":[]}')
-    async with living(tmp_path, wiki) as house:
+    async with settled_in(tmp_path, wiki) as house:
         house.wiki.restrict(named(house, "News"), users=["bob", "robot"])
         house.wiki.restrict(named(house, "Living"), users=["ann", "robot"])
         await house.sync()
@@ -513,15 +503,14 @@ async def test_a_personal_space_is_a_space_like_any_other(tmp_path: Path) -> Non
     wiki = stocked()
     wiki.space("~bob", user("bob"), user("robot"), kind="personal")
     wiki.page("~bob", "Diary")
-    async with living(tmp_path, wiki) as house:
+    async with settled_in(tmp_path, wiki) as house:
         await house.sync()
 
         assert {"bob", "robot"} == await readers(house, "Diary")
 
 
 async def test_who_is_deactivated_reads_nothing_from_this_moment(tmp_path: Path) -> None:
-    async with living(tmp_path) as house:
-        await house.sync()
+    async with settled_in(tmp_path) as house:
         house.wiki.deactivate("ann")
 
         assert set() == await house.visible("ann")
@@ -529,7 +518,7 @@ async def test_who_is_deactivated_reads_nothing_from_this_moment(tmp_path: Path)
 
 async def test_an_anonymous_grant_counts_for_nobody_unknown(tmp_path: Path) -> None:
     """Somebody whose account the wiki does not have is nobody there."""
-    async with living(tmp_path) as house:
+    async with settled_in(tmp_path) as house:
         house.wiki.grant("ENG", anonymous())
         await house.sync()
         del house.wiki.people["bob"]

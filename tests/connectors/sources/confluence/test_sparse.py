@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,7 @@ async def test_what_an_event_closed_is_asked_for_itself_where_search_would_be_be
             container = (await node(house, top.id)).container
             [space] = [each for each in await wiki.spaces(()) if each.node_key == container]
             # A wiki so large that no restriction is asked for by itself without need.
-            await Sweep(wiki, house.memory, house.now(), "walk", direct=0).space(space)
+            await Sweep(wiki, house.memory, house.now(), "walk", timedelta(hours=24), direct=0).space(space)
 
         assert isinstance((await node(house, top.id)).rules, Own)
 

@@ -1,0 +1,30 @@
+"""Every test here opens a ledger of its own and takes thousands of steps on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import aiosqlite.core
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ledgers_without_threads() -> Iterator[None]:
+    """The driver that goes to a thread and back for every statement stays where it is: most of the time of a sync in a
+    test went into that. What the ledger does with its real driver is tested in `tests.connectors.ledger`."""
+
+    async def here(self: Any, work: Callable[..., Any], *args: Any, **more: Any) -> Any:
+        if not self._running or not self._connection:
+            raise ValueError("Connection closed")
+        return work(*args, **more)
+
+    async def connect(self: Any) -> Any:
+        if self._connection is None:
+            self._connection = self._connector()
+        return self
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(aiosqlite.core.Connection, "_execute", here)
+        patch.setattr(aiosqlite.core.Connection, "_connect", connect)
+        yield
