@@ -85,7 +85,8 @@ async def test_items_of_a_list_have_the_readers_of_their_folder_or_their_own(her
     closed = tenant.folder(tasks, "Closed")
     tenant.break_inheritance(closed, copy=False)
     tenant.grant(closed, here.cleo)
-    tenant.item(tasks, Title="plain", Project={"LookupId": 4, "LookupValue": "secretproject"})
+    looked_up = {"LookupId": 4, "LookupValue": "secretproject"}
+    tenant.item(tasks, Title="plain", Project=looked_up, Others=[looked_up])
     tenant.item(tasks, closed, Title="inside")
     own = tenant.item(tasks, Title="own")
     tenant.break_inheritance(own, copy=False)

@@ -85,6 +85,24 @@ async def test_a_link_ends_between_two_looks(here: Office) -> None:
     assert house.vendor.count.requests["rest web/lists/items"] == 0
 
 
+async def test_what_delta_tells_of_a_folder_is_looked_for_below_it(here: Office) -> None:
+    """corso 3708, without a look at all objects: a link that landed on what has rights of its own is taken back."""
+    tenant, house, library = here.house.tenant, here.house, here.site.web.lists[0]
+    folder = tenant.folder(library, "Folder")
+    own = tenant.file(library, "own.md", "With rights of its own", folder)
+    tenant.break_inheritance(own, copy=False)
+    link = tenant.link(folder, here.cleo, pushed=True)
+    await house.sync()
+    assert await house.names(here.cleo) == {"own.md"}
+
+    tenant.unlink(link)
+    house.pause = timedelta(minutes=11)
+    house.vendor.count.clear()
+    await house.sync(hurried=False)
+    assert await house.names(here.cleo) == set()
+    assert not [each for each in house.vendor.count.asked if "/items?" in each]
+
+
 async def test_fields_of_a_site_that_are_null_stop_nothing(here: Office) -> None:
     """EC PR 3542."""
 
