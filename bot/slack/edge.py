@@ -23,6 +23,7 @@ __all__ = ["LARGEST", "LIMITS", "Edge"]
 
 LARGEST = 256_000  # bytes of a request
 _READING = 5.0  # seconds for the bytes to arrive
+_AGAIN = "5"  # seconds; Slack repeats what was not acknowledged by a clock of its own, others may heed this
 _NOBODY = Workspace("", "")
 
 
@@ -62,7 +63,7 @@ class Edge:
 
 def _response(reply: Reply) -> web.Response:
     if not reply.acknowledged:
-        return web.Response(status=503)
+        return web.Response(status=503, headers={"Retry-After": _AGAIN})
     return web.Response() if reply.content is None else web.json_response(reply.content)
 
 

@@ -101,7 +101,7 @@ class Door:
         if self._direct is None:
             async with self.read() if single else self.snapshot() as connection:
                 return await connection.run_sync(work)
-        engine = self._direct.execution_options(footnote="snapshot")
+        engine = self._direct.execution_options(footnote="read" if single else "snapshot")
 
         def read() -> T:
             with engine.connect() as connection:

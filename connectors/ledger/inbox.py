@@ -7,26 +7,61 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, or_, select, update
 
 from connectors.chat import Letter, MostWaiting, Received
 from connectors.errors import Stop
 from connectors.ledger.dialect import each, listed, storable
 from connectors.ledger.door import Door
 from connectors.ledger.processes import HOST, PROCESS, gone
-from connectors.ledger.tables import letter_keys, letters
+from connectors.ledger.tables import OPEN, Number, Utc, letter_keys, letters
+from connectors.ledger.together import Together
 from connectors.vault import Vault
 
 LEASE = timedelta(seconds=60)
+_AT_ONCE = 100  # letters that are received in one transaction
 _OURS = {"host": HOST, "pid": os.getpid(), "process": PROCESS}
 _NOBODYS = {"host": None, "pid": None, "process": None, "lease_until": None}
-_OPEN = ("waiting", "taken")
+_NOW = bindparam("now", type_=Utc())
+_THIS = bindparam("this", type_=Number)
+_KNOWN = select(letter_keys.c.key).where(letter_keys.c.key.in_(each("keys")))
+_WAITING = (
+    select(letters.c.workspace, letters.c.person, func.count())
+    .where(OPEN)
+    .group_by(letters.c.workspace, letters.c.person)
+)
+_KEEP = insert(letters).returning(letters.c.name, letters.c.number)
+_KEEP_KEYS = insert(letter_keys)
+_DUE = or_(
+    (letters.c.state == "waiting") & (letters.c.due_at <= _NOW),
+    (letters.c.state == "taken") & (letters.c.lease_until <= _NOW),
+)
 _busy = letters.alias("busy")
-_KNOWN = select(letter_keys.c.key).where(letter_keys.c.key.in_(each("keys"))).limit(1)
+_BUSY = select(_busy.c.person).where(_busy.c.state == "taken", _busy.c.lease_until > _NOW)
+_NEXT = select(letters).where(_DUE, letters.c.person.not_in(_BUSY)).order_by(letters.c.number).limit(1)
+_NUMBERED = letters.c.number == _THIS
+_HELD = _NUMBERED & (letters.c.state == "taken") & (letters.c.process == PROCESS)
+_TAKE = update(letters).where(_NUMBERED).values(state="taken", times=letters.c.times + 1, lease_until=_NOW, **_OURS)
+_HOLD = update(letters).where(_HELD).values(lease_until=_NOW)
+_PUT_BACK = update(letters).where(_HELD).values(state="waiting", due_at=_NOW, **_NOBODYS)
+_CLOSE = update(letters).where(_NUMBERED).values(state="closed", body="", **_NOBODYS)
+_FREE = update(letters).where(_NUMBERED).values(state="waiting", **_NOBODYS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrived:
+    """A letter on its way in: its row, what it is known by, and how many may wait."""
+
+    row: Mapping[str, Any]
+    keys: tuple[str, ...]
+    limits: MostWaiting
 
 
 class SqlInbox:
@@ -35,6 +70,7 @@ class SqlInbox:
     def __init__(self, door: Door, vault: Vault) -> None:
         self._door = door
         self._vault = vault
+        self._receiving = Together(self._keep, _AT_ONCE)
 
     async def receive(
         self,
@@ -50,46 +86,34 @@ class SqlInbox:
             raise Stop("a letter needs keys that can be stored; this is a fault in footnote")
         content = json.dumps(dict(body), ensure_ascii=True)
         name = secrets.token_hex(16)
-        row: dict[str, Any] = {
+        row = {
             "name": name,
             "workspace": self._vault.pseudonym("inbox", workspace),
             "person": self._vault.pseudonym("inbox", person),
             "body": self._vault.seal(content, _bound(name)),
+            "state": "waiting",
             "received_at": now,
             "due_at": now,
             "times": 0,
         }
+        return await self._receiving.add(_Arrived(row, tuple(dict.fromkeys(keys)), limits))
 
-        def change(connection: Connection) -> Received:
-            if connection.execute(_KNOWN, {"keys": listed(keys)}).first() is not None:
-                return "twice"
-            full = _full(connection, row["workspace"], row["person"], limits)
-            kept = row | ({"state": "waiting"} if full is None else {"state": "closed", "body": ""})
-            number = connection.execute(insert(letters).values(**kept)).inserted_primary_key[0]  # type: ignore[index]  # a row has one
-            connection.execute(insert(letter_keys), [{"key": key, "letter": number} for key in dict.fromkeys(keys)])
-            return full or "accepted"
-
-        return await self._door.change(change, "inbox")
+    async def _keep(self, arrived: Sequence[_Arrived]) -> Sequence[Received]:
+        return await self._door.change(partial(_kept, arrived), "inbox")
 
     async def take(self, now: datetime) -> Letter | None:
         """The oldest letter that is due, of somebody for whom none is under way."""
-        due = or_(
-            (letters.c.state == "waiting") & (letters.c.due_at <= now),
-            (letters.c.state == "taken") & (letters.c.lease_until <= now),
-        )
-        under_way = select(_busy.c.number).where(
-            _busy.c.person == letters.c.person, _busy.c.state == "taken", _busy.c.lease_until > now
-        )
-        found = select(letters).where(due, ~under_way.exists()).order_by(letters.c.number).limit(1)
+
+        def look(connection: Connection) -> Row[Any] | None:
+            return connection.execute(_NEXT, {"now": now}).first()
 
         def change(connection: Connection) -> Row[Any] | None:
-            row = connection.execute(found).first()
+            row = look(connection)
             if row is not None:
-                taken = {"state": "taken", "times": row.times + 1, "lease_until": now + LEASE, **_OURS}
-                connection.execute(update(letters).where(letters.c.number == row.number).values(**taken))
+                connection.execute(_TAKE, {"this": row.number, "now": now + LEASE})
             return row
 
-        if await self._door.look(lambda connection: connection.execute(found).first()) is None:
+        if await self._door.look(look, single=True) is None:
             return None  # nobody writes for nothing
         row = await self._door.change(change, "inbox")
         if row is None:
@@ -103,18 +127,17 @@ class SqlInbox:
 
     async def hold(self, number: int, now: datetime) -> bool:
         """Renew the lease; whether the letter is still ours."""
-        renewed = update(letters).where(*_held(number)).values(lease_until=now + LEASE)
-        return bool(await self._door.change(lambda connection: connection.execute(renewed).rowcount, "inbox"))
+        given = {"this": number, "now": now + LEASE}
+        return bool(await self._door.change(lambda connection: connection.execute(_HOLD, given).rowcount, "inbox"))
 
     async def put_back(self, number: int, due: datetime) -> None:
         """Let it be taken again from `due` on; one that is not ours any more is left alone."""
-        freed = update(letters).where(*_held(number)).values(state="waiting", due_at=due, **_NOBODYS)
-        await self._door.change(lambda connection: connection.execute(freed), "inbox")
+        given = {"this": number, "now": due}
+        await self._door.change(lambda connection: connection.execute(_PUT_BACK, given), "inbox")
 
     async def close(self, number: int) -> None:
         """Forget its body; its keys stay."""
-        closed = update(letters).where(letters.c.number == number).values(state="closed", body="", **_NOBODYS)
-        await self._door.change(lambda connection: connection.execute(closed), "inbox")
+        await self._door.change(lambda connection: connection.execute(_CLOSE, {"this": number}), "inbox")
 
     async def recover(self) -> int:
         """Free the letters of processes of this machine that are certainly gone."""
@@ -122,9 +145,8 @@ class SqlInbox:
         def change(connection: Connection) -> int:
             taken = connection.execute(select(letters).where(letters.c.state == "taken")).all()
             lost = [row.number for row in taken if gone(row.host or "", row.pid or 0, row.process or "")]
-            for number in lost:
-                freed = update(letters).where(letters.c.number == number)
-                connection.execute(freed.values(state="waiting", **_NOBODYS))
+            if lost:
+                connection.execute(_FREE, [{"this": number} for number in lost])
             return len(lost)
 
         return await self._door.change(change, "inbox")
@@ -144,14 +166,37 @@ def _bound(name: str) -> str:
     return f"letters|body|{name}"
 
 
-def _held(number: int) -> tuple[Any, ...]:
-    return letters.c.number == number, letters.c.state == "taken", letters.c.process == PROCESS
+def _kept(arrived: Sequence[_Arrived], connection: Connection) -> list[Received]:
+    """Keep those that did not come before and find room, each judged after those before it. The keys of what is turned
+    away are kept, too."""
+    known = set(connection.execute(_KNOWN, {"keys": listed(key for one in arrived for key in one.keys)}).scalars())
+    waiting: Counter[tuple[str, str]] = Counter()
+    for workspace, person, number in connection.execute(_WAITING):
+        waiting["workspace", workspace] += number
+        waiting["person", person] += number
+    received: list[Received] = []
+    new: list[tuple[_Arrived, Mapping[str, Any]]] = []
+    for one in arrived:
+        how = _how(one, known, waiting)
+        received.append(how)
+        if how == "accepted":
+            waiting.update([("workspace", one.row["workspace"]), ("person", one.row["person"])])
+        if how != "twice":
+            known.update(one.keys)
+            new.append((one, one.row if how == "accepted" else {**one.row, "state": "closed", "body": ""}))
+    if new:
+        numbers = {row.name: row.number for row in connection.execute(_KEEP, [row for _, row in new])}
+        connection.execute(
+            _KEEP_KEYS, [{"key": key, "letter": numbers[row["name"]]} for one, row in new for key in one.keys]
+        )
+    return received
 
 
-def _full(connection: Connection, workspace: str, person: str, limits: MostWaiting) -> Received | None:
-    waiting = select(func.count()).select_from(letters).where(letters.c.state.in_(_OPEN))
-    if connection.execute(waiting.where(letters.c.person == person)).scalar_one() >= limits.person:
+def _how(one: _Arrived, known: set[str], waiting: Mapping[tuple[str, str], int]) -> Received:
+    if not known.isdisjoint(one.keys):
+        return "twice"
+    if waiting["person", one.row["person"]] >= one.limits.person:
         return "person is full"
-    if connection.execute(waiting.where(letters.c.workspace == workspace)).scalar_one() >= limits.workspace:
+    if waiting["workspace", one.row["workspace"]] >= one.limits.workspace:
         return "workspace is full"
-    return None
+    return "accepted"

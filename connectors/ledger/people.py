@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from connectors.errors import Stop
@@ -21,8 +21,11 @@ from connectors.ledger.tables import (
     place_members,
     places,
 )
+from connectors.ledger.together import Together
 from connectors.ports import DirectoryTables, Imported, PersonRecord, Standing
 from policies.names import Principal
+
+Key = TypeVar("Key")
 
 
 def _closure(emails: Any) -> Any:
@@ -54,9 +57,16 @@ def _standing(emails: Any) -> Any:
 
 _account = (identities.c.provider == bindparam("provider")) & (identities.c.subject == bindparam("subject"))
 _OWNER = select(identities.c.email).where(_account)
-_closed = _closure(each("emails"))
 _STANDING = _standing(each("emails"))
-_STANDING_OF = _standing(_OWNER)
+_ASKED_FOR = identities.c.provider.in_(each("providers")) & identities.c.subject.in_(each("subjects"))
+_owned = _closure(select(identities.c.email).where(_ASKED_FOR))
+_STANDING_OF = (
+    select(identities.c.provider, identities.c.subject, people.c.email, people.c.kind, people.c.active, _owned.c.group)
+    .join(people, people.c.email == identities.c.email)
+    .outerjoin(_owned, _owned.c.email == people.c.email)
+    .where(_ASKED_FOR)
+)
+_MOST = 500  # accounts that are looked up in one go
 
 
 def folded(email: str) -> str:
@@ -73,6 +83,7 @@ class SqlPeople:
 
     def __init__(self, door: Door) -> None:
         self._door = door
+        self._looking_up = Together(self._standings_of, _MOST)
 
     async def replace(self, tables: DirectoryTables, now: datetime, origin: str = "directory") -> Imported:
         """Make the tables of this origin what the file says, in one step."""
@@ -137,18 +148,22 @@ class SqlPeople:
 
     async def standing(self, emails: Sequence[str]) -> Sequence[Standing]:
         """These people with all their groups, as far as they are known; one statement."""
-        return await self._stand(_STANDING, {"emails": listed(folded(email) for email in emails)})
+        rows = await self._read(_STANDING, {"emails": listed(folded(email) for email in emails)})
+        return list(_standings((row.email, row) for row in rows).values())
 
     async def standing_of(self, provider: str, subject: str) -> Standing | None:
-        """The person whose account this is, with all his groups; one statement."""
-        return next(iter(await self._stand(_STANDING_OF, {"provider": provider, "subject": subject})), None)
+        """The person whose account this is, with all his groups. Whoever is asked for at the same time, such as the
+        members of a channel, is looked up in the same statement."""
+        return await self._looking_up.add((provider, subject))
 
-    async def _stand(self, statement: Any, parameters: Mapping[str, str]) -> Sequence[Standing]:
-        rows = await self._door.look(lambda connection: connection.execute(statement, parameters).all(), single=True)
-        groups: dict[tuple[str, str, bool], set[str]] = {}
-        for email, kind, active, group in rows:
-            groups.setdefault((email, kind, active), set()).update(() if group is None else (group,))
-        return [Standing(*person, frozenset(of_person)) for person, of_person in groups.items()]
+    async def _standings_of(self, accounts: Sequence[tuple[str, str]]) -> Sequence[Standing | None]:
+        providers, subjects = zip(*accounts, strict=True)
+        rows = await self._read(_STANDING_OF, {"providers": listed(providers), "subjects": listed(subjects)})
+        found = _standings(((row.provider, row.subject), row) for row in rows)
+        return [found.get(account) for account in accounts]
+
+    async def _read(self, statement: Any, parameters: Mapping[str, str]) -> Sequence[Row[Any]]:
+        return await self._door.look(lambda connection: connection.execute(statement, parameters).all(), single=True)
 
     async def place(self, place: str) -> Sequence[str] | None:
         """The addresses of everybody in a place; None when it is not known."""
@@ -159,6 +174,15 @@ class SqlPeople:
         )
         rows = await self._door.look(lambda connection: connection.execute(query).all(), single=True)
         return sorted(email for _name, email in rows if email is not None) if rows else None
+
+
+def _standings(rows: Iterable[tuple[Key, Row[Any]]]) -> dict[Key, Standing]:
+    """People by whatever each row is found by, in the order of the rows: one row a group, or one without."""
+    groups_of: dict[tuple[Key, tuple[str, str, bool]], set[str]] = {}
+    for key, row in rows:
+        found = groups_of.setdefault((key, (row.email, row.kind, row.active)), set())
+        found.update(() if row.group is None else (row.group,))
+    return {key: Standing(*person, frozenset(found)) for (key, person), found in groups_of.items()}
 
 
 def _records(connection: Connection, emails: Sequence[str]) -> list[PersonRecord]:

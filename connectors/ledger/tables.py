@@ -66,6 +66,9 @@ class Row(SQLModel):
 LEASED = text("state = 'active'")
 """What has a lease that can run out; the words of an index."""
 
+OPEN = text("state <> 'closed'")
+"""What waits for an answer or is being answered; the words of an index."""
+
 
 def _id() -> Any:
     return Field(default=None, primary_key=True, sa_type=Number)
@@ -436,7 +439,11 @@ class LetterRow(Row, table=True):
     """What somebody asked and was acknowledged; its body is sealed, and forgotten once it was answered."""
 
     __tablename__ = "letters"
-    __table_args__ = (Index("ix_letters_state_due_at", "state", "due_at"), {"sqlite_autoincrement": True})
+    __table_args__ = (
+        Index("ix_letters_state_due_at", "state", "due_at"),
+        Index("ix_letters_workspace_person", "workspace", "person", sqlite_where=OPEN, postgresql_where=OPEN),
+        {"sqlite_autoincrement": True},
+    )
     number: int | None = _id()
     name: str = _text(unique=True)  # at random; its body opens under it alone
     workspace: str = _text()  # keyed pseudonyms, both

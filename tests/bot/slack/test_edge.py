@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import aiohttp
 import pytest
 
 from bot.slack import sentences
@@ -252,6 +253,7 @@ async def test_a_ledger_that_is_away_makes_slack_deliver_again(at: House, tmp_pa
     blocking.close()
 
     assert refused == (503, "")
+    assert at.result("busy") == 2
     assert status == 200
     assert "again in a minute" in told
     assert took < 2.9
@@ -265,10 +267,17 @@ async def test_before_slack_told_us_who_we_are_events_are_refused_and_come_again
     slack.next("auth.test", *[503] * 6)
     async with house(tmp_path, slack) as at:
         delivery = at.slack.message(ASHA, TRAVEL)
-        refused = await at.send.event(delivery)
+        body = json.dumps(delivery).encode()
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(
+                f"{at.send.address}/slack/events", data=body, headers={**JSON, **at.send.headers(body)}
+            ) as told,
+        ):
+            refused = told.status, await told.text(), told.headers.get("Retry-After")
         await at.ask(delivery)
 
-        assert refused == (503, "")
+        assert refused == (503, "", "5")
         assert len(at.slack.said) == 1
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -24,6 +25,7 @@ identities = { "slack:T1" = "U1", "oidc:https://login.example.com" = "sub-1" }
 [people."gus@example.com"]
 name = "Gus"
 kind = "guest"
+identities = { "slack:T2" = "U2" }
 
 [people."dario@example.com"]
 name = "Dario"
@@ -159,6 +161,17 @@ async def test_an_account_is_its_person(directory: LedgerDirectory) -> None:
     assert by_slack is not None
     assert by_login is not None
     assert by_slack.person == by_login.person == ASHA
+
+
+async def test_accounts_that_are_looked_up_together_are_each_their_own_persons(directory: LedgerDirectory) -> None:
+    accounts = ["slack:T1:U1", "slack:T1:U2", "slack:T2:U2", "oidc:https://login.example.com:sub-1", "slack:T2:U1"]
+    accounts += ["slack:T1:\x00", "slack:T1:U1"]
+    found = await asyncio.gather(*(directory.subject(Principal(each), NOW) for each in accounts))
+    alone = [await directory.subject(Principal(each), NOW) for each in accounts]
+
+    gus = Principal.person("gus@example.com")
+    assert [each and each.person for each in found] == [ASHA, None, gus, ASHA, None, None, ASHA]
+    assert found == alone
 
 
 @pytest.mark.parametrize("who", ["usr:nobody@example.com", "slack:T1:U2", "slack:T2:U1", "grp:everyone", "usr:odd"])

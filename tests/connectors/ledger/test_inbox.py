@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import signal
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 
 from connectors.chat import MostWaiting
 from connectors.ledger.inbox import LEASE, SqlInbox
@@ -70,6 +72,53 @@ async def test_deliveries_at_the_same_time_make_one_letter(inbox: Opened, now: d
     )
 
     assert sorted(received) == ["accepted", *["twice"] * 7]
+
+
+async def kept(ledger: Ledger) -> dict[str, list[str]]:
+    """The keys of each letter that is open, by its number and person."""
+    async with ledger.door.read() as connection:
+        wanted = select(letters.c.number, letters.c.person, letter_keys.c.key).join(letter_keys)
+        found: dict[str, list[str]] = {}
+        for number, person, key in await connection.execute(wanted.where(letters.c.state != "closed")):
+            found.setdefault(f"{number} {person}", []).append(key)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_whatever_comes_together_each_is_kept_once_and_the_limits_hold(
+    inbox: Opened, ledger_url: str, now: datetime, seed: int
+) -> None:
+    """Two processes' inboxes on one ledger; deliveries repeated and by two ways, some given up by their senders."""
+    drawn, limits = random.Random(seed), MostWaiting(person=2, workspace=5)
+    told: list[tuple[int, str]] = []
+    async with open_ledger(ledger_url) as other:
+        boxes = inbox[0], SqlInbox(other.door, Vault([KEY]))
+
+        async def deliver(number: int, way: str, patience: float) -> None:
+            await asyncio.sleep(drawn.random() / 50)
+            keys = [f"event:{number}{way}", f"ts:{number}"]
+            receiving = drawn.choice(boxes).receive(keys, "T1", f"U{number % 3}", {}, limits, now)
+            told.append((number, await asyncio.wait_for(receiving, patience)))
+
+        deliveries = [(number, way) for number in range(16) for way in drawn.choices("abc", k=3)]
+        drawn.shuffle(deliveries)
+        patient = [drawn.choice((0.005, 30)) for _ in deliveries]
+        given_up = await asyncio.gather(
+            *(deliver(*each, patience) for each, patience in zip(deliveries, patient, strict=True)),
+            return_exceptions=True,
+        )
+        for number in range(16):  # what was not acknowledged comes again
+            await deliver(number, "again", 30)
+    open_letters = await kept(inbox[1])
+    messages = Counter(key for keys in open_letters.values() for key in keys if key.startswith("ts:"))
+    accepted = Counter(f"ts:{number}" for number, how in told if how == "accepted")
+
+    assert {type(each) for each in given_up} <= {type(None), TimeoutError}
+    assert len(open_letters) == 5
+    assert max(messages.values()) == 1
+    assert accepted <= messages
+    assert max(Counter(each.partition(" ")[2] for each in open_letters).values()) <= 2
+    assert all(len(keys) == 2 for keys in open_letters.values())
 
 
 async def test_too_many_are_turned_away_and_their_repetitions_known(inbox: Opened, now: datetime) -> None:
@@ -152,6 +201,56 @@ async def test_keys_are_forgotten_with_their_letters_in_time(inbox: Opened, now:
     assert await box.forget(now + timedelta(days=1)) == 1
     async with ledger.door.read() as connection:
         assert (await connection.execute(select(letter_keys.c.key))).scalars().all() == ["2"]
+
+
+_RECEIVES = """
+import asyncio, sys
+from datetime import datetime
+from connectors.chat import MostWaiting
+from connectors.ledger.inbox import SqlInbox
+from connectors.ledger.open import open_ledger
+from connectors.vault import Vault
+
+async def main():
+    async with open_ledger(sys.argv[1]) as ledger:
+        box, roomy = SqlInbox(ledger.door, Vault([sys.argv[2]])), MostWaiting(10**6, 10**6)
+        now = datetime.fromisoformat(sys.argv[3])
+
+        async def deliver(number):
+            while True:
+                keys = [f"event:{number}", f"ts:{number}"]
+                await box.receive(keys, "T1", f"U{number}", {}, roomy, now)
+                print(number, flush=True)
+                number += 50
+
+        await asyncio.gather(*map(deliver, range(50)))
+
+asyncio.run(main())
+"""
+
+
+async def test_what_was_acknowledged_before_a_kill_is_there_and_nothing_is_there_in_part(
+    inbox: Opened, ledger_url: str, now: datetime
+) -> None:
+    command = (sys.executable, "-c", _RECEIVES, ledger_url, KEY, now.isoformat())
+    other = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.PIPE, cwd=Path(__file__).parents[3]
+    )
+    assert other.stdout is not None
+    try:
+        told = [await asyncio.wait_for(other.stdout.readline(), 100) for _ in range(200)]
+    finally:
+        other.send_signal(signal.SIGKILL)
+    told += (await other.stdout.read()).splitlines(keepends=True)
+    await other.wait()
+    acknowledged = {line.decode().strip() for line in told if line.endswith(b"\n")}
+    there = [set(keys) for keys in (await kept(inbox[1])).values()]
+
+    assert len(acknowledged) >= 200
+    assert all({f"event:{key}", f"ts:{key}"} in there for key in acknowledged)
+    assert all(len(keys) == 2 for keys in there)
+    async with inbox[1].door.read() as connection:
+        assert (await connection.execute(select(func.count()).select_from(letters))).scalar_one() == len(there)
 
 
 _TAKES_AND_WAITS = """
