@@ -1,4 +1,4 @@
-"""A new ledger on SQLite for tests: what the migrations make of an empty file is noted once and then written at once.
+"""A new ledger on SQLite for tests: what the migrations make of an empty file is noted once, or copied as a file.
 
 Going through every migration costs a sixth of a second, and thousands of tests begin with a new ledger. The migrations
 themselves are tested in tests/connectors/ledger/test_schema.py, which has its own way to them.
@@ -6,13 +6,19 @@ themselves are tested in tests/connectors/ledger/test_schema.py, which has its o
 
 from __future__ import annotations
 
+import asyncio
+import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 
 from sqlalchemy import Connection
 
 from connectors.ledger import upgrade
 from connectors.ledger.migrations import HEAD
+from connectors.ledger.open import open_ledger
 
 
 @contextmanager
@@ -52,3 +58,30 @@ def _rows(connection: Connection) -> list[str]:
             values = ", ".join("NULL" if value is None else repr(value) for value in row)
             found.append(f'INSERT INTO "{table}" VALUES ({values})')
     return found
+
+
+def blank_ledger(path: Path) -> str:
+    """Put an empty ledger there, unless one is there already; gives its address."""
+    if not path.exists():
+        path.write_bytes(_blank())
+    return _address(path)
+
+
+def _address(path: Path) -> str:
+    return f"sqlite+aiosqlite:///{path}"
+
+
+@cache
+def _blank() -> bytes:
+    with tempfile.TemporaryDirectory(prefix="footnote-blank-") as folder:
+        path = Path(folder) / "ledger.sqlite"
+        # In a thread of its own: whoever asks is on an event loop.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, _migrated(_address(path))).result()
+        assert [each.name for each in path.parent.iterdir()] == [path.name], "the file is not whole without others"
+        return path.read_bytes()
+
+
+async def _migrated(address: str) -> None:
+    async with open_ledger(address):
+        pass
