@@ -98,9 +98,9 @@ def postgres_url(postgres: Postgres, postgres_ledgers: Ledgers) -> Iterator[str]
 
 
 @pytest.fixture
-def empty_postgres_url(postgres: Postgres) -> Iterator[str]:
-    """The address of a new database on PostgreSQL that nobody opened as a ledger yet."""
-    with postgres.database() as name:
+def empty_postgres_url(postgres: Postgres, postgres_ledgers: Ledgers) -> Iterator[str]:
+    """The address of a database on PostgreSQL that nobody opened as a ledger yet."""
+    with postgres_ledgers.bare() as name:
         yield postgres.url(name)
 
 

@@ -115,6 +115,11 @@ SET session_replication_role = replica;
 SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relkind = 'S' AND relnamespace = 'public'::regnamespace;
 UPDATE alembic_version SET version_num = '{HEAD}';
 """
+_BARE = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid();
+DROP SCHEMA public CASCADE;
+CREATE SCHEMA public;
+"""
 
 
 class Ledgers:
@@ -125,6 +130,7 @@ class Ledgers:
         self._server = server
         self._shape = server.run(_SHAPE, database="ledger")[0][0]
         self._free: list[str] = []
+        self._bare: list[str] = []
 
     @contextmanager
     def one(self) -> Iterator[str]:
@@ -139,9 +145,19 @@ class Ledgers:
             else:
                 self._server.run(f"DROP DATABASE {name} WITH (FORCE)")
 
-    def _new(self) -> str:
+    @contextmanager
+    def bare(self) -> Iterator[str]:
+        """The name of a database that has nothing in it, not even a schema of ours."""
+        name = self._bare.pop() if self._bare else self._new("template1")
+        try:
+            yield name
+        finally:
+            self._server.script(_BARE, name)
+            self._bare.append(name)
+
+    def _new(self, template: str = "ledger") -> str:
         name = f"t{secrets.token_hex(8)}"
-        self._server.run(f"CREATE DATABASE {name} TEMPLATE ledger")
+        self._server.run(f"CREATE DATABASE {name} TEMPLATE {template}")
         return name
 
 

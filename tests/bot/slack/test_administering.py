@@ -29,9 +29,9 @@ from connectors.chat import Message
 from connectors.ports import SourceConfig
 from connectors.slack import SlackWeb
 from policies.names import Principal
+from tests.conftest import NOW
 from tests.doubles.slack import TEAM, TOKEN, FakeSlack, shown
 from tests.doubles.slack_house import HURRIED, Log
-from tests.conftest import NOW
 
 ASHA, BEN, REV, MARTA = "U0ASHA", "U0BEN", "U0REV", "U0MARTA"
 PEOPLE = {
@@ -313,6 +313,7 @@ async def test_t126_an_altered_confirmation_is_worth_nothing(at: Desk) -> None:
 
 
 async def test_a_sync_is_begun_and_its_end_told(at: Desk) -> None:
+    await sync_named(at.app.keeping, "pages")  # to a source, copied files are others than before
     (at.folder / "new.md").write_text("# New\n\nA third one.\n")
 
     assert await at.read(ASHA, "source sync pages") == told.BEGUN
@@ -409,7 +410,6 @@ async def test_who_does_not_administer_adds_nothing(at: Desk, tmp_path: Path) ->
             "begins with FOOTNOTE_",
         ),
         ("sharepoint", {"name": "s", "tenant": "t", "client_id": "c", "certificate_file": "/no/such.pem",
-    await sync_named(at.app.keeping, "pages")  # to a source, copied files are others than before
                         "sites": "https://s.example", "live_check": "off"}, "there is no such file"),
     ],
 )  # fmt: skip

@@ -119,10 +119,11 @@ class Killed(BaseException):
 
 
 @pytest.fixture(params=["sqlite to postgresql", "postgresql to sqlite"])
-def move(request: pytest.FixtureRequest, empty_postgres_url: str, tmp_path: Path) -> Move:
+def move(request: pytest.FixtureRequest, tmp_path: Path) -> Move:
     sqlite = f"sqlite+aiosqlite:///{tmp_path / 'ledger.sqlite'}"
-    ends = (sqlite, empty_postgres_url) if request.param.startswith("sqlite") else (empty_postgres_url, sqlite)
-    return Move(*ends, tmp_path)
+    if request.param.startswith("sqlite"):
+        return Move(sqlite, request.getfixturevalue("empty_postgres_url"), tmp_path)
+    return Move(request.getfixturevalue("postgres_url"), sqlite, tmp_path)
 
 
 @pytest.fixture
@@ -166,7 +167,7 @@ async def test_a_number_that_was_given_out_is_not_given_out_again_at_the_other_p
 
 
 @pytest.mark.usefixtures("row_by_row")
-@pytest.mark.parametrize("rows", [1, 10, 30, 60, 90, 120])
+@pytest.mark.parametrize("rows", [1, 30, 90])
 async def test_a_copy_that_was_killed_is_no_ledger_until_it_went_on(move: Move, rows: int) -> None:
     await move.fill()
     with pytest.raises(Killed):
