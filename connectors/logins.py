@@ -44,6 +44,14 @@ class Login:
     refresh: str | None = field(default=None, repr=False)
 
 
+class Mail(Protocol):
+    """A way to write to somebody by mail."""
+
+    async def send(self, to: str, subject: str, text: str) -> None:
+        """Hand over one message; whether it arrives nobody knows. Skip: there is no such address."""
+        ...
+
+
 class Provider(Protocol):
     """An OpenID provider at which this application is registered."""
 
