@@ -99,7 +99,9 @@ def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of an empty ledger, on one database and on the other."""
     if request.param == "postgresql":
         return str(request.getfixturevalue("postgres_url"))
-    return f"sqlite+aiosqlite:///{tmp_path / 'ledger.sqlite'}"
+    from tests.blank import blank_ledger
+
+    return blank_ledger(tmp_path / "ledger.sqlite")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

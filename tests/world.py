@@ -45,6 +45,7 @@ from policies.facts import ScopeState
 from policies.load import load
 from policies.names import DocumentId, Principal
 from policies.policy import Policy
+from tests.blank import blank_ledger
 from tests.memory import (
     AddressFinder,
     HashingEmbedder,
@@ -379,7 +380,7 @@ async def real_doors(folder: Path, ledger_url: str | None = None) -> AsyncIterat
     from connectors.vault import Vault, keys_from_file
 
     async with (
-        open_ledger(ledger_url or f"sqlite+aiosqlite:///{folder / 'ledger.sqlite'}") as ledger,
+        open_ledger(ledger_url or blank_ledger(folder / "ledger.sqlite")) as ledger,
         EmbeddedIndex(folder / "index.sqlite", IndexIdentity("hashing/1", 64, "1")) as index,
     ):
         signer = TraceSigner.from_file(folder / "signing.pem")

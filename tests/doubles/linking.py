@@ -29,10 +29,13 @@ from connectors.ledger.logins import SqlLogins
 from connectors.ledger.open import Ledger, open_ledger
 from connectors.ledger.tickets import SqlTickets
 from connectors.ledger.traces import SqlTraces
+from connectors.mail import MailServer
 from connectors.slack import SlackWeb
 from connectors.trace_signer import TraceSigner
 from connectors.vault import Vault
 from policies.names import Principal
+from tests.blank import blank_ledger
+from tests.doubles.mail import FakeMail
 from tests.doubles.slack import SECRET as SIGNING
 from tests.doubles.slack import TEAM, TOKEN, FakeSlack, Sender
 from tests.doubles.slack_house import HURRIED, KEY, Kinds, Log
@@ -213,7 +216,7 @@ class LinkingHouse:
     async def account_of(self, email: str) -> str | None:
         record = await self.ledger.people.get(email)
         assert record is not None
-        return record.identities.get(f"slack:{TEAM}")
+        return record.identities.get(f"slack:{self.slack.home}")
 
     async def told(self, user: str) -> list[str]:
         """What somebody was told in direct messages."""
@@ -237,11 +240,18 @@ def holder(user: str) -> Holder:
 
 @asynccontextmanager
 async def linking_house(
-    folder: Path, slack_login: OpenId, company: OpenId, *, by_email: bool = False, ledger_url: str = ""
+    folder: Path,
+    slack_login: OpenId,
+    company: OpenId,
+    *,
+    by_email: bool = False,
+    ledger_url: str = "",
+    slack: FakeSlack | None = None,
+    mail: FakeMail | None = None,
 ) -> AsyncIterator[LinkingHouse]:
     """Asha, Ben and Marta are members, Gus is a guest; Zoe was dismissed; Nora is not in the directory. Everybody but
     Marta is known by the subject of the company's provider. Ben administers."""
-    world, slack, log = World(), FakeSlack(), Log()
+    world, slack, log = World(), slack or FakeSlack(), Log()
     world.at = clock()
     world.group("grp:everyone", "grp:finance", "grp:admins")
     world.person("asha", "grp:finance")
@@ -255,15 +265,13 @@ async def linking_house(
         slack.user(user, is_restricted=user == "U0GUS")
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(slack.open())
-        ledger = await stack.enter_async_context(
-            open_ledger(ledger_url or f"sqlite+aiosqlite:///{folder / 'ledger.sqlite'}")
-        )
+        ledger = await stack.enter_async_context(open_ledger(ledger_url or blank_ledger(folder / "ledger.sqlite")))
         world.people = ledger.people  # type: ignore[assignment]  # the real ones
         await world.seat()
         await world.sync(pass_by=False)
         for name in ("asha", "ben", "gus", "zoe"):
             await ledger.people.link(f"{name}@example.com", f"oidc:{company.issuer}", name, world.at)
-        await ledger.people.link("ben@example.com", f"slack:{TEAM}", "U0BEN", world.at)
+        await ledger.people.link("ben@example.com", f"slack:{slack.home}", "U0BEN", world.at)
         vault, signer = Vault([KEY]), TraceSigner.from_file(folder / "signing-key.pem")
         app = SimpleNamespace(
             settings=SimpleNamespace(
@@ -284,6 +292,7 @@ async def linking_house(
             indexing=None,
             looking=None,
             open_lines=None,
+            mail=None if mail is None else MailServer(mail.address, "footnote@example.com", in_clear=True),
             inbox=SqlInbox(ledger.door, vault),
             tickets=SqlTickets(ledger.door, vault),
             logins=SqlLogins(ledger.door, vault),

@@ -154,6 +154,8 @@ class FakeSlack:
     """The workspace, and the server that it is reached at."""
 
     page: int = 2  # members of a page, so that paging happens
+    enterprise: str | None = None  # the organisation of several workspaces that the workspace is of
+    org_wide: bool = False  # installed in all of it, and so in no workspace
     scopes: set[str] = field(default_factory=lambda: set(SCOPES))
     users: dict[str, Json] = field(default_factory=dict)
     channels: dict[str, Json] = field(default_factory=dict)
@@ -184,6 +186,11 @@ class FakeSlack:
         """Slack's own time, in seconds."""
         return time.monotonic() + self.passed
 
+    @property
+    def home(self) -> str:
+        """Within what a user's id names one person."""
+        return self.enterprise or TEAM
+
     def __post_init__(self) -> None:
         self.user(OUR_USER, is_bot=True)
 
@@ -192,7 +199,8 @@ class FakeSlack:
     def user(self, name: str, **flags: Any) -> str:
         """Somebody with an account; a full member unless flags say otherwise."""
         plain = {"is_bot": False, "deleted": False, "is_restricted": False, "is_ultra_restricted": False}
-        self.users[name] = {"id": name, "team_id": TEAM, "is_stranger": False, **plain, **flags}
+        organisation = {"enterprise_user": {"enterprise_id": self.enterprise}} if self.enterprise else {}
+        self.users[name] = {"id": name, "team_id": TEAM, "is_stranger": False, **plain, **organisation, **flags}
         return name
 
     def channel(self, name: str, *members: str, **flags: Any) -> str:
@@ -349,7 +357,15 @@ class FakeSlack:
     # ------------------------------------------------------------ methods
 
     def _auth_test(self, _: Json) -> Json:
-        return {"url": "https://northwind.slack.com/", "team_id": TEAM, "user_id": OUR_USER, "bot_id": OUR_BOT}
+        organisation = {"enterprise_id": self.enterprise} if self.enterprise else {}
+        return {
+            "url": "https://northwind.slack.com/",
+            "team_id": self.enterprise if self.org_wide else TEAM,
+            "user_id": OUR_USER,
+            "bot_id": OUR_BOT,
+            "is_enterprise_install": self.org_wide,
+            **organisation,
+        }
 
     def _conversations_info(self, asked: Json) -> Json:
         found = self.channels.get(asked["channel"])
@@ -576,7 +592,15 @@ class FakeSlack:
             "api_app_id": APP,
             "event_id": f"Ev{number:08d}",
             "event_time": 1772442000,
-            "authorizations": [{"enterprise_id": None, "team_id": TEAM, "user_id": OUR_USER, "is_bot": True}],
+            "authorizations": [
+                {
+                    "enterprise_id": self.enterprise,
+                    "team_id": None if self.org_wide else TEAM,
+                    "user_id": OUR_USER,
+                    "is_bot": True,
+                    "is_enterprise_install": self.org_wide,
+                }
+            ],
             "is_ext_shared_channel": False,
             "event": {"team": TEAM, **event},
             **outer,
@@ -588,6 +612,7 @@ class FakeSlack:
             "token": "old-verification-token",
             "team_id": TEAM,
             "team_domain": "northwind",
+            **({"enterprise_id": self.enterprise} if self.enterprise else {}),
             "channel_id": channel,
             "channel_name": "directmessage",
             "user_id": user,
@@ -652,7 +677,7 @@ class FakeSlack:
         team = self.users[user]["team_id"] if user in self.users else TEAM
         return {
             "team": {"id": TEAM, "domain": "northwind"},
-            "enterprise": None,
+            "enterprise": {"id": self.enterprise, "name": "Northwind"} if self.enterprise else None,
             "user": {"id": user, "username": "somebody", "team_id": team},
             "api_app_id": APP,
             "trigger_id": self._trigger(user),

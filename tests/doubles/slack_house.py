@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,7 +31,8 @@ from connectors.ports import SourceConfig
 from connectors.slack import SlackWeb
 from connectors.slack_socket import SlackSocket
 from connectors.vault import Vault
-from tests.doubles.slack import APP_TOKEN, SECRET, TEAM, TOKEN, FakeSlack, Sender
+from tests.blank import blank_ledger
+from tests.doubles.slack import APP_TOKEN, SECRET, TOKEN, FakeSlack, Sender
 from tests.world import World
 
 KEY = "a long and rather varied key for tests 8472"
@@ -82,7 +84,7 @@ class House:
             account = f"U0{name.upper()}"
             if account not in self.slack.users:
                 self.slack.user(account, is_restricted=record.kind == "guest")
-            bound = {} if name in self.unlinked else {f"slack:{TEAM}": account}
+            bound = {} if name in self.unlinked else {f"slack:{self.slack.home}": account}
             people[email] = replace(record, identities=bound)
 
     async def open_letters(self) -> int:
@@ -107,6 +109,16 @@ class House:
     def result(self, name: str) -> float:
         """How many requests ended so."""
         return float(self.metrics.slack_requests.labels(name)._value.get())
+
+
+async def settled(at: House) -> None:
+    """Wait until every letter is closed, letting the pauses between attempts pass."""
+    for _ in range(400):
+        if not await at.open_letters():
+            return
+        at.world.at += timedelta(seconds=0.3)
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"letters wait still: {at.log}")
 
 
 @asynccontextmanager
@@ -137,7 +149,7 @@ async def house(
     world.page("pay", "The bonus of directors is seven months.", ["grp:finance"], title="Pay rules")
     async with AsyncExitStack() as stack:
         url = slack_at or await stack.enter_async_context(slack.open())
-        address = ledger_url or f"sqlite+aiosqlite:///{folder / 'letters.sqlite'}"
+        address = ledger_url or blank_ledger(folder / "letters.sqlite")
         ledger = await stack.enter_async_context(open_ledger(address))
         await world.sync()
         log, metrics = Log(), Metrics()

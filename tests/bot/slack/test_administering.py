@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import shutil
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, chdir, closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -27,6 +29,7 @@ from connectors.chat import Message
 from connectors.ports import SourceConfig
 from connectors.slack import SlackWeb
 from policies.names import Principal
+from tests.conftest import NOW
 from tests.doubles.slack import TEAM, TOKEN, FakeSlack, shown
 from tests.doubles.slack_house import HURRIED, Log
 
@@ -92,9 +95,16 @@ def words(message: Message) -> str:
     return shown({"text": message.text, "blocks": list(message.blocks)})
 
 
-@pytest.fixture
-async def at(tmp_path: Path, now: datetime) -> AsyncIterator[Desk]:
-    folder = tmp_path / "pages"
+SETTINGS = Settings.read(
+    {"FOOTNOTE_DATA": "data", "FOOTNOTE_ADMIN_GROUP": "grp:admins", "FOOTNOTE_REVIEWER_GROUP": "grp:reviewers"}
+)
+
+
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A house with one source, read in; each test has a copy of its own."""
+    home = tmp_path_factory.mktemp("furnished")
+    folder = home / "pages"
     folder.mkdir()
     (folder / "gate.md").write_text("# Gate\n\nThe gate opens at nine.\n")
     (folder / "plan.md").write_text("# Plan\n\nThe move is in May.\n")
@@ -105,24 +115,38 @@ async def at(tmp_path: Path, now: datetime) -> AsyncIterator[Desk]:
         for user, (name, group) in PEOPLE.items()
     ]
     (folder / "directory.toml").write_text("\n".join(listed))
-    time, slack = [now], FakeSlack()
+
+    async def read_in() -> None:
+        async with open_app(SETTINGS, clock=lambda: NOW) as app:
+            await add_source(app.keeping, "pages", "files", {"path": "pages"})
+            await sync_named(app.keeping, "pages")
+
+    with chdir(home):
+        asyncio.run(read_in())
+    return home
+
+
+def settle_in(home: Path, before: Path) -> None:
+    """A directory file is known by its whole path; the one of the copy lists the people of the copy."""
+    with closing(sqlite3.connect(home / "data" / "ledger.sqlite")) as ledger, ledger:
+        for table in ("people", "groups", "group_includes", "places"):
+            ledger.execute(f"UPDATE {table} SET origin = replace(origin, ?, ?)", (str(before), str(home)))
+
+
+@pytest.fixture
+async def at(tmp_path: Path, furnished: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
+    home = shutil.copytree(furnished, tmp_path / "home")
+    settle_in(home, furnished)
+    monkeypatch.chdir(home)  # where its source and its data are, as they are written down
+    time, slack = [NOW], FakeSlack()
     for user in PEOPLE:
         slack.user(user)
-    settings = Settings.read(
-        {
-            "FOOTNOTE_DATA": str(tmp_path / "data"),
-            "FOOTNOTE_ADMIN_GROUP": "grp:admins",
-            "FOOTNOTE_REVIEWER_GROUP": "grp:reviewers",
-        }
-    )
     async with AsyncExitStack() as stack:
-        app = await stack.enter_async_context(open_app(settings, clock=lambda: time[0]))
-        await add_source(app.keeping, "pages", "files", {"path": str(folder)})
-        await sync_named(app.keeping, "pages")
+        app = await stack.enter_async_context(open_app(SETTINGS, clock=lambda: time[0]))
         url = await stack.enter_async_context(slack.open())
         chat = await stack.enter_async_context(SlackWeb(url, TOKEN, HURRIED))
         commands = await stack.enter_async_context(opened_commands(app, chat, Log()))
-        yield Desk(app, commands, slack, folder, time)
+        yield Desk(app, commands, slack, home / "pages", time)
         assert slack.refused == []
 
 
@@ -141,7 +165,7 @@ async def test_t127_who_administered_until_now_does_not_any_more(at: Desk) -> No
     shown_first = await at.say(ASHA, "source pause pages")
     text = (at.folder / "directory.toml").read_text().replace("grp:admins", "grp:staff", 1)
     (at.folder / "directory.toml").write_text(text)
-    await sync_named(at.app.keeping, "pages")
+    await add_source(at.app.keeping, "pages", "files", {"path": "pages"})  # which reads its directory again
 
     assert await at.read(ASHA, "source list") == told.NOT_ADMIN.replace("`", "")
     assert await at.confirm(ASHA, shown_first) == told.NOT_ADMIN.replace("`", "")
@@ -289,6 +313,7 @@ async def test_t126_an_altered_confirmation_is_worth_nothing(at: Desk) -> None:
 
 
 async def test_a_sync_is_begun_and_its_end_told(at: Desk) -> None:
+    await sync_named(at.app.keeping, "pages")  # to a source, copied files are others than before
     (at.folder / "new.md").write_text("# New\n\nA third one.\n")
 
     assert await at.read(ASHA, "source sync pages") == told.BEGUN

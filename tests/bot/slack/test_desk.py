@@ -15,6 +15,7 @@ from connectors.errors import DoorError, Skip, Stop, Transient
 from connectors.ledger.inbox import LEASE, SqlInbox
 from connectors.ledger.open import open_ledger
 from connectors.vault import Vault
+from tests.blank import blank_ledger
 from tests.doubles.slack_house import KEY, Log
 
 ROOMY = MostWaiting(person=99, workspace=99)
@@ -60,7 +61,7 @@ class Clock:
 
 @pytest.fixture
 async def inbox(tmp_path: Path) -> AsyncIterator[SqlInbox]:
-    async with open_ledger(f"sqlite+aiosqlite:///{tmp_path / 'l.sqlite'}") as ledger:
+    async with open_ledger(blank_ledger(tmp_path / "l.sqlite")) as ledger:
         yield SqlInbox(ledger.door, Vault([KEY]))
 
 

@@ -13,6 +13,7 @@ from connectors.ledger.open import Ledger, open_ledger
 from connectors.ports import DirectoryTables
 from policies.facts import Kind
 from policies.names import Principal
+from tests.blank import blank_ledger
 from tests.connectors.ledger.making import NOW
 
 SMALL = """
@@ -53,7 +54,7 @@ async def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
         case "postgresql":
             url = request.getfixturevalue("postgres_url")
         case "in a file":
-            url = f"sqlite+aiosqlite:///{tmp_path / 'ledger.sqlite'}"
+            url = blank_ledger(tmp_path / "ledger.sqlite")
         case _:
             url = "sqlite+aiosqlite://"
     async with open_ledger(url) as opened:
