@@ -96,7 +96,11 @@ class SlackWeb:
                 lacking = frozenset(SCOPES - given) if given else frozenset()
                 whole = answer.get("enterprise_id")
                 enterprise = whole if isinstance(whole, str) and whole else None
-                self._workspace = Workspace(text(answer, "team_id"), text(answer, "user_id"), lacking, enterprise)
+                # Installed in a whole organisation we are in no workspace: the organisation stands for it.
+                team = enterprise if answer.get("is_enterprise_install") is True and enterprise else ""
+                self._workspace = Workspace(
+                    team or text(answer, "team_id"), text(answer, "user_id"), lacking, enterprise
+                )
             return self._workspace
 
     async def room(self, channel: str) -> Room:

@@ -21,8 +21,9 @@ from urllib.parse import urlsplit
 from bot.acts import act
 from bot.linking import notices, pages, troubles
 from bot.linking.pages import Named, Page
+from bot.linking.proof import person_of, slack_account
 from bot.slack.blocks import sentence
-from connectors.chat import Account, Chat, Message
+from connectors.chat import Chat, Message
 from connectors.errors import DoorError, Skip, Stop, Transient
 from connectors.logins import Leg, Login, LoginRefused, Logins, Provider, Ticket, Tickets
 from connectors.ports import People, PersonRecord, Traces
@@ -39,7 +40,7 @@ _TEAM, _USER = "https://slack.com/team_id", "https://slack.com/user_id"
 class Holder:
     """Whose Slack account it is about."""
 
-    team: str
+    team: str  # the workspace, or the organisation that it is of: within it `user` names one person
     user: str
 
     @property
@@ -131,11 +132,10 @@ class Linking:
         """Whether the account is a full member's, as Slack says now."""
         us = await self.chat.workspace()
         try:
-            account: Account = await self.chat.account(holder.user)
+            account = await self.chat.account(holder.user)
         except Skip:
             return False
-        ours = account.team == us.team == holder.team and not account.stranger
-        return ours and account.human and account.active and not account.guest
+        return holder.team == us.home and us.employs(account)
 
     # ------------------------------------------------------------ in the browser
 
@@ -219,7 +219,10 @@ class Linking:
 
     async def _slack_proven(self, session: str, ticket: Ticket, login: Login) -> Step:
         holder = Holder(ticket.body["team"], ticket.body["user"])
-        found = Holder(str(login.claims.get(_TEAM)), str(login.claims.get(_USER)))
+        try:
+            found = Holder(*await slack_account(login, self.chat))
+        except DoorError as error:
+            return await self._end(session, "slack", self._away(error))
         if found != holder:
             self.log.warning("link refused", step="slack", reason="another account")
             await self._warn(holder, found)
@@ -230,7 +233,7 @@ class Linking:
         return await self._next(session, ("slack checked", "login"), body)
 
     async def _person_proven(self, session: str, ticket: Ticket, login: Login) -> Step:
-        person = await self._person(login)
+        person = await person_of(login, self.people, self.company.issuer, by_email=self.by_email)
         provider = f"oidc:{self.company.issuer}"
         if person is None:
             await self._revoke(login)
@@ -245,27 +248,6 @@ class Linking:
         company = [f"{person.name} <{person.email}>", f"{signed_in[:200]} at {host}"]
         more = {"person": person.email, "subject": login.subject, "refresh": login.refresh, "company": company}
         return await self._next(session, ("login checked", "consent"), {**ticket.body, **more})
-
-    async def _person(self, login: Login) -> PersonRecord | None:
-        """Whom of the directory a login is: by its subject, by Entra's object id, and by his address only where an
-        administrator allowed that and the provider says that it verified it."""
-        provider = f"oidc:{self.company.issuer}"
-        if known := await self.people.of_identity(provider, login.subject):
-            return known
-        tenant, number = login.claims.get("tid"), login.claims.get("oid")
-        # Entra's subject differs for each application; its object id is what a directory knows. Only its own issuers
-        # name a tenant in their path, so that nobody else's claims are taken for it.
-        ours = isinstance(tenant, str) and tenant in urlsplit(login.issuer).path.split("/")
-        if ours and isinstance(number, str) and (known := await self.people.of_identity(f"entra:{tenant}", number)):
-            return None if provider in known.identities else known
-        address = login.claims.get("email")
-        if not self.by_email or login.claims.get("email_verified") is not True or not isinstance(address, str):
-            return None
-        try:
-            found = await self.people.get(address)
-        except Stop:
-            return None
-        return None if found is None or provider in found.identities else found
 
     async def confirm(self, session: str, csrf: str) -> Step:
         """He said that both are his."""

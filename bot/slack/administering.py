@@ -127,7 +127,7 @@ class Administering:
             account = await self.doors.chat.account(holder.user)
         except Skip:
             return None
-        if account.team != us.team or account.stranger or account.guest or not (account.human and account.active):
+        if holder.team != us.home or not us.employs(account):
             return None
         found = await self.doors.directory.subject(Principal(holder.account), now)
         return found if found is not None and found.active is True and found.kind == Kind.MEMBER else None

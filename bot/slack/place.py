@@ -174,10 +174,7 @@ class Present:
         accounts = await self._accounts.many(users)
         if None in accounts:
             return ["unknown"]
-        return [each.id for each in accounts if each is not None and not self._is_employee(each)]
-
-    def _is_employee(self, account: Account) -> bool:
-        return self._us.has(account) and account.human and account.active and not account.guest
+        return [each.id for each in accounts if each is not None and not self._us.employs(each)]
 
     async def _member(self, user: str, now: datetime, *, by_rule: bool) -> tuple[bool, Subject | None]:
         """Whether he counts as a reader, and who he is. Apps of our own workspace do not count: an administrator
@@ -190,7 +187,7 @@ class Present:
         if account.app and self._us.has(account):
             return False, None
         found = await self._bound(account, now)
-        if found is None and by_rule and self._is_employee(account):
+        if found is None and by_rule and self._us.employs(account):
             return False, None
         return True, found if found is not None and found.active is True else None
 

@@ -21,6 +21,7 @@ from bot.linking.linking import Holder
 from bot.settings import Settings
 from bot.slack import grammar, told
 from bot.slack.administering import Administering
+from bot.slack.blocks import sentence
 from bot.slack.commands import Commands
 from bot.slack.incoming import Asked
 from bot.slack.opening import opened_commands
@@ -181,6 +182,36 @@ async def test_an_administrators_account_that_is_no_full_members_does_not_admini
     at.slack.user(ASHA, **flags)
 
     assert await at.read(ASHA, "lag") == told.NOT_ADMIN.replace("`", "")
+
+
+@pytest.mark.parametrize("org_wide", [False, True])
+async def test_in_an_organisation_of_workspaces_who_administers_is_known_by_it(at: Desk, org_wide: bool) -> None:
+    at.slack.enterprise, at.slack.org_wide = "E0NORTHWIND", org_wide
+    await at.app.people.link("asha@example.com", "slack:E0NORTHWIND", ASHA, NOW)
+    await at.app.people.link("ben@example.com", "slack:E0NORTHWIND", BEN, NOW)
+    at.slack.user(ASHA, team_id="T0ANOTHER")  # of its workspaces
+    at.slack.user(BEN)
+    assert at.commands.administering is not None
+    administering = at.commands.administering
+
+    async def lag(holder: Holder) -> str:
+        return words(await administering.do(holder, grammar.Lag(), "lag"))
+
+    assert "How far behind" in await lag(Holder("E0NORTHWIND", ASHA))
+    assert await lag(Holder(TEAM, ASHA)) == told.NOT_ADMIN.replace("`", "")  # bound when it was a workspace by itself
+    await administering.doors.administrators.tell(sentence("Look."))
+    assert (await at.told(BEN))[-1] == "Look."
+    at.slack.user(ASHA, team_id="T0ANOTHER", enterprise_user={"enterprise_id": "E0OTHER"})
+    assert await lag(Holder("E0NORTHWIND", ASHA)) == told.NOT_ADMIN.replace("`", "")
+
+
+async def test_outside_an_organisation_nobody_administers_by_one(at: Desk) -> None:
+    await at.app.people.link("asha@example.com", "slack:E0NORTHWIND", ASHA, NOW)
+    at.slack.user(ASHA, enterprise_user={"enterprise_id": "E0NORTHWIND"})
+    assert at.commands.administering is not None
+
+    message = await at.commands.administering.do(Holder("E0NORTHWIND", ASHA), grammar.Lag(), "lag")
+    assert words(message) == told.NOT_ADMIN.replace("`", "")
 
 
 async def test_where_no_group_administers_nobody_does(at: Desk) -> None:
