@@ -311,8 +311,10 @@ async def _vouched(
     from connectors.identity.logins import LoginRights
 
     company = (await stack.enter_async_context(providers())).company
+    rights = LoginRights(company, logins)
+    stack.push_async_callback(rights.close)
     # No source can have this name: it begins with a space.
-    return {" logins": LoginRights(company, logins)}
+    return {" logins": rights}
 
 
 def _providers(settings: Settings) -> Callable[[], AbstractAsyncContextManager[Providers]] | None:
