@@ -208,12 +208,10 @@ class SlackWeb:
         return None
 
     async def unmarked(self, channel: str, thread: str) -> Sequence[str]:
-        """What we said in a thread of a direct message without a mark."""
+        """What we said in a thread of a direct message without a mark, but not what the thread stands under."""
         us = (await self.workspace()).user
-        there = await self._there(channel, thread)
-        return [
-            str(each["ts"]) for each in there if each.get("user") == us and mark_of(each) is None and each.get("ts")
-        ]
+        ours = [each for each in await self._there(channel, thread) if each.get("user") == us and mark_of(each) is None]
+        return [ts for each in ours if isinstance(ts := each.get("ts"), str) and ts not in ("", thread)]
 
     async def _there(self, channel: str, thread: str | None) -> list[Mapping[str, Any]]:
         """The messages of a thread, or the latest at the top."""

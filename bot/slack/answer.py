@@ -66,7 +66,8 @@ class Answerer:
         if self.commands is not None and asked.surface == "command" and self.commands.takes(asked.text):
             await self.delivery.alone(asked, await self.commands.reply(asked))
             return
-        await self._answer(_without_ask(asked), mark, again=kept is not None and kept.state == "posting")
+        asked = _without_ask(asked)
+        await self._answer(asked, mark, kept)
 
     async def apologise(self, letter: Letter) -> None:
         """Say that there is no answer now, to the asker alone."""
@@ -88,10 +89,12 @@ class Answerer:
 
     # ------------------------------------------------------------ one question
 
-    async def _answer(self, asked: Asked, mark: str, *, again: bool) -> None:
+    async def _answer(self, asked: Asked, mark: str, kept: Exchange | None) -> None:
+        """`kept`: of an earlier attempt."""
+        again = kept is not None and kept.state == "posting"
         key = (asked.asker, asked.channel, asked.thread or asked.ts)
         progress = Progress(self.chat, asked, self.streams, lambda: self.stop(*key))
-        work = asyncio.create_task(self._ask(asked, mark, progress, alone=again), name=mark)
+        work = asyncio.create_task(self._ask(asked, mark, progress, kept, alone=again), name=mark)
         self.under_way[key] = work
         try:
             outcome, exchange = await work
@@ -120,7 +123,9 @@ class Answerer:
         await self.delivery.alone(asked, stopped(mark))
         await progress.clear()
 
-    async def _ask(self, asked: Asked, mark: str, progress: Progress, *, alone: bool) -> tuple[Outcome, Exchange]:
+    async def _ask(
+        self, asked: Asked, mark: str, progress: Progress, kept: Exchange | None, *, alone: bool
+    ) -> tuple[Outcome, Exchange]:
         began = self.doors.timer()
         largest = self.doors.policy.rules.audience.largest
         us = await self.chat.workspace()
@@ -128,7 +133,8 @@ class Answerer:
         present = Present(heard, us, self.chat, self.accounts, self.doors.directory, largest)
         progress.begin(alone=asked.surface == "direct")
         place = await present.place()
-        earlier = await self.memory.earlier(heard, place, us)
+        # Asked again, it is the same question: with what it was understood with, not with itself or what came since.
+        earlier = tuple(kept.body["earlier"]) if kept is not None else await self.memory.earlier(asked, place, us)
         now = self.doors.clock()
         question = Question(Principal(asked.account), place, asked.text, now, earlier=earlier)
         outcome = await ask(question, replace(self.doors, directory=present, told=progress.told))

@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from bot.answering.outcome import ABSTAINED
 from connectors.ledger.tables import exchanges
-from tests.doubles.slack_house import House, house
+from tests.doubles.slack_house import House, house, settled
 from tests.world import World
 
 TRAVEL = "Which airfare needs approval?"
@@ -145,6 +145,21 @@ async def test_a_talk_is_remembered_for_a_while_and_no_longer(at: House) -> None
     await at.ask(at.slack.message(ASHA, "Why?", thread=first["event"]["ts"]))
 
     assert all(TRAVEL not in asked for asked in at.heard.questions[1:])
+
+
+@pytest.mark.parametrize("trouble", ["nobody knows whether it was posted", "slack asks to wait"])
+async def test_a_follow_up_that_is_tried_again_is_the_same_question(at: House, trouble: str) -> None:
+    at.slack.channel("C1", ASHA, MARTA)
+    first = at.slack.mention(ASHA, "C1", TRAVEL)
+    await at.ask(first)
+    if trouble == "slack asks to wait":
+        at.slack.next("chat.postMessage", *[429] * 3, retry_after=1)
+    else:
+        at.slack.lost = ["chat.postMessage"]
+    await at.send.event(at.slack.mention(ASHA, "C1", "And why that?", thread=first["event"]["ts"]))
+    await settled(at)
+
+    assert at.heard.questions[1:] == [f"{TRAVEL} And why that?"] * 2
 
 
 async def test_it_is_kept_sealed(at: House) -> None:
