@@ -122,6 +122,22 @@ def _url(value: str) -> str:
     return value.rstrip("/")
 
 
+def _origin(value: str) -> str:
+    """An address as browsers write where a page is from, so that the two can be compared."""
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(_url(value))
+    if parts.path:
+        raise ValueError("an address without a path: the pages stand at /link and /slack of a host of their own")
+    try:
+        host = (parts.hostname or "").encode("idna").decode()
+    except UnicodeError:
+        raise ValueError("an address such as https://example.com") from None
+    host = f"[{host}]" if ":" in host else host
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    return f"{parts.scheme}://{host}" + (f":{parts.port}" if parts.port not in (None, usual) else "")
+
+
 def _as_safe(http: str, grpc: str) -> bool:
     """Whether passages and the key stay on this machine where gRPC goes in clear, as it does where HTTP does."""
     from urllib.parse import urlsplit
@@ -314,7 +330,9 @@ class Settings:
     slack_client_id: str | None = _word(None, "The app at Sign in with Slack.")
     slack_client_secret: Secret | None = _secret("Its secret.")
     slack_oidc_issuer: str | None = _address("https://slack.com", "Issuer of Sign in with Slack.")
-    public_url: str | None = _address(None, "Where people's browsers and Slack reach this process.")
+    public_url: str | None = _setting(
+        None, "Where people's browsers and Slack reach this process: a host of its own.", _origin, "address"
+    )
     host: str = _name("127.0.0.1", "The address that is bound.")
     port: int = _setting(8080, "The port for Slack, linking, webhooks and the console.", _port, "port")
     metrics_port: int = _setting(9090, "The port for health and metrics.", _port, "port")
