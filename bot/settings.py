@@ -138,6 +138,28 @@ def _origin(value: str) -> str:
     return f"{parts.scheme}://{host}" + (f":{parts.port}" if parts.port not in (None, usual) else "")
 
 
+def _mail_server(value: str) -> str:
+    from urllib.parse import urlsplit
+
+    wanted = "an address such as smtps://user@mail.example.com; the password is FOOTNOTE_MAIL_PASSWORD"
+    try:
+        parts = urlsplit(value)
+        parts.port  # noqa: B018 - reading it is what checks it
+    except ValueError:
+        raise ValueError(wanted) from None
+    more = parts.path.strip("/") or parts.query or parts.fragment or parts.password is not None
+    if parts.scheme not in ("smtp", "smtps") or not parts.hostname or more:
+        raise ValueError(wanted)
+    return value.rstrip("/")
+
+
+def _mailbox(value: str) -> str:
+    name, at, host = value.partition("@")
+    if not (name and at and host) or "@" in host or not value.isascii() or set(value) & set(" <>,;\r\n\t"):
+        raise ValueError("an address such as footnote@example.com")
+    return value
+
+
 def _as_safe(http: str, grpc: str) -> bool:
     """Whether passages and the key stay on this machine where gRPC goes in clear, as it does where HTTP does."""
     from urllib.parse import urlsplit
@@ -317,6 +339,14 @@ class Settings:
     oidc_issuer: str | None = _address(None, "The identity provider's issuer.")
     oidc_client_id: str | None = _word(None, "This application at the identity provider.")
     oidc_client_secret: Secret | None = _secret("Its secret.")
+    mail_server: str | None = _setting(
+        None,
+        "Who takes mail to people: `smtps://USER@HOST`, or `smtp://…` with TLS on the same line.",
+        _mail_server,
+        "address",
+    )
+    mail_password: Secret | None = _secret("The user's password there.")
+    mail_from: str | None = _setting(None, "From whom mail is.", _mailbox, "address")
     link_by_email: str = _choice(
         "off",
         "`verified`: who links himself is also known by an address that the identity provider says it verified. "
@@ -395,6 +425,8 @@ class Settings:
                 raise WrongSettings(
                     "cohere needs FOOTNOTE_COHERE_API_KEY (or FOOTNOTE_COHERE_API_KEY_FILE); set it or use local"
                 )
+        if (self.mail_server is None) != (self.mail_from is None):
+            raise WrongSettings("mail needs FOOTNOTE_MAIL_SERVER and FOOTNOTE_MAIL_FROM; set both or none")
         if self.writer == "openai" and not (self.openai_base_url and self.openai_model):
             raise WrongSettings(
                 "openai needs FOOTNOTE_OPENAI_BASE_URL and FOOTNOTE_OPENAI_MODEL; set both or use local"

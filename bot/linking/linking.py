@@ -25,15 +25,15 @@ from bot.linking.proof import person_of, slack_account
 from bot.slack.blocks import sentence
 from connectors.chat import Chat, Message
 from connectors.errors import DoorError, Skip, Stop, Transient
-from connectors.logins import Leg, Login, LoginRefused, Logins, Provider, Ticket, Tickets
+from connectors.logins import Leg, Login, LoginRefused, Logins, Mail, Provider, Ticket, Tickets
 from connectors.ports import People, PersonRecord, Traces
 from policies.facts import Kind
 
 FOLLOWED_FOR = timedelta(minutes=10)  # that a link in Slack can be followed, and all of it finished
 HELD_FOR = timedelta(hours=24)  # that an account can't be linked again after "this wasn't me"
 DISOWNED_FOR = timedelta(days=30)  # that the button works
-_KIND, _HANDLE, _HOLD = "link", "not me", "hold"
-_TEAM, _USER = "https://slack.com/team_id", "https://slack.com/user_id"
+RESTS_FOR = timedelta(minutes=10)  # that an account can't be linked again after its link was taken off
+_KIND, _HANDLE, _HOLD, _REST = "link", "not me", "hold", "rest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,7 @@ class Linking:
     traces: Traces
     slack: Provider
     company: Provider
+    mail: Mail | None  # to the holder of the company account, where a server is set up
     public_url: str
     by_email: bool  # somebody whom the directory knows by his verified address alone is linked
     seal: Callable[[str], str]  # a text that nobody else can make of a secret
@@ -82,8 +83,8 @@ class Linking:
         now = self.clock()
         if not await self._ours(holder):
             return sentence(notices.NOT_YOU)
-        if await self.tickets.recent(_HOLD, holder.account, "new", now - HELD_FOR):
-            return sentence(notices.HELD)
+        if why := await self._held(holder, now):
+            return sentence(why)
         body = asdict(holder)
         token = await self.tickets.issue(_KIND, holder.account, body, now, now + FOLLOWED_FOR)
         minutes = int(FOLLOWED_FOR.total_seconds() // 60)
@@ -98,16 +99,32 @@ class Linking:
             done.sealed["before"] = holder.account
             await self._take_off(holder, record)
             done.outcome = "unlinked"
+        now = self.clock()
+        await self.tickets.issue(_REST, holder.account, asdict(holder), now, now + RESTS_FOR)
         return sentence(notices.UNLINKED)
+
+    async def _held(self, holder: Holder, now: datetime) -> str | None:
+        """Why the account can't be linked for a while, where it can't."""
+        if await self.tickets.recent(_HOLD, holder.account, "new", now - HELD_FOR):
+            return notices.HELD
+        return notices.RESTS if await self.tickets.recent(_REST, holder.account, "new", now - RESTS_FOR) else None
 
     async def not_me(self, holder: Holder, handle: str) -> Message:
         """Somebody pressed "This wasn't me" under a notice."""
+        if await self._of_notice(handle) != holder or not await self._disowned(holder, handle):
+            return sentence(notices.NOT_ME_USED)
+        return sentence(notices.NOT_ME_DONE)
+
+    async def _of_notice(self, handle: str) -> Holder | None:
+        """Whose account a notice is about; None where its button has had its time."""
+        ticket = await self.tickets.look(_HANDLE, handle, self.clock())
+        return None if ticket is None or ticket.state != "new" else Holder(ticket.body["team"], ticket.body["user"])
+
+    async def _disowned(self, holder: Holder, handle: str) -> bool:
+        """Take the link off and keep it off for a while, once; whether this was the time."""
         now = self.clock()
-        ticket = await self.tickets.look(_HANDLE, handle, now)
-        if ticket is None or (ticket.body.get("team"), ticket.body.get("user")) != (holder.team, holder.user):
-            return sentence(notices.NOT_ME_USED)
         if not await self.tickets.turn(_HANDLE, handle, ("new", "used"), None, now):
-            return sentence(notices.NOT_ME_USED)
+            return False
         record = await self.people.of_identity(f"slack:{holder.team}", holder.user)
         actor = f"usr:{record.email}" if record else holder.account
         async with act(self.traces, "link", "disown", actor, now) as done:
@@ -117,7 +134,7 @@ class Linking:
                 await self._take_off(holder, record)
             done.outcome = "unlinked"
         await self.tell_admins(notices.disowned(holder.account, record.email if record else "a company account"))
-        return sentence(notices.NOT_ME_DONE)
+        return True
 
     async def _take_off(self, holder: Holder, record: PersonRecord) -> None:
         await self.people.unlink(record.email, f"slack:{holder.team}")
@@ -138,6 +155,17 @@ class Linking:
         return holder.team == us.home and us.employs(account)
 
     # ------------------------------------------------------------ in the browser
+
+    async def not_mine(self, handle: str) -> Page:
+        """The address in a mail was followed; nothing happens yet."""
+        holder = await self._of_notice(handle)
+        return troubles.over() if holder is None else pages.not_mine(handle, holder.account)
+
+    async def take_off(self, handle: str) -> Page:
+        """He said on that page that it was not his doing."""
+        holder = await self._of_notice(handle)
+        taken = holder is not None and await self._disowned(holder, handle)
+        return pages.taken_off() if taken else troubles.over()
 
     async def followed(self, token: str) -> Page:
         """A link was followed; nothing happens yet, whoever it was."""
@@ -263,8 +291,7 @@ class Linking:
         holder = Holder(body["team"], body["user"])
         provider = f"oidc:{self.company.issuer}"
         person = await self.people.get(body["person"])
-        held = await self.tickets.recent(_HOLD, holder.account, "new", now - HELD_FOR)
-        if held or not await self._ours(holder) or person is None or not person.active:
+        if await self._held(holder, now) or not await self._ours(holder) or person is None or not person.active:
             await self._give_back(body["refresh"])
             return await self._end(session, "linking", troubles.not_a_member(), "linking")
         accounts = {provider: body["subject"], f"slack:{holder.team}": holder.user}
@@ -322,6 +349,13 @@ class Linking:
             await self.chat.say_direct(holder.user, notices.linked(company, by, handle))
         except DoorError as error:
             self.log.error("link notice", error=type(error).__name__)
+        if self.mail is None:
+            return
+        words = notices.mailed(holder.account, company, f"{self.public_url}/link/not-me/{handle}")
+        try:
+            await self.mail.send(body["person"], notices.MAIL_SUBJECT, words)
+        except DoorError as error:
+            self.log.error("link notice by mail", error=type(error).__name__)
 
     async def _warn(self, holder: Holder, found: Holder) -> None:
         """Both are told: who made the link, and who followed it."""

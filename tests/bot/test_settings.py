@@ -106,6 +106,24 @@ def test_a_public_address_with_a_path_is_refused_and_said_why() -> None:
     assert "without a path" in said
 
 
+@pytest.mark.parametrize(
+    "server",
+    ["mail.example.com", "https://mail.example.com", "smtps://", "smtps://u:pw@mail.example.com", "smtp://h/x"],
+)
+def test_what_is_no_mail_server_is_refused(server: str) -> None:
+    assert "FOOTNOTE_MAIL_SERVER" in wrong(MAIL_SERVER=server, MAIL_FROM="footnote@example.com")
+
+
+def test_mail_takes_a_server_and_a_sender() -> None:
+    settings = Settings.read(
+        {"FOOTNOTE_MAIL_SERVER": "smtps://u@mail.example.com", "FOOTNOTE_MAIL_FROM": "footnote@example.com"}
+    )
+
+    assert settings.mail_server == "smtps://u@mail.example.com"
+    assert "set both or none" in wrong(MAIL_SERVER="smtps://mail.example.com")
+    assert "FOOTNOTE_MAIL_FROM" in wrong(MAIL_SERVER="smtps://mail.example.com", MAIL_FROM="a@b\nBcc: c@d")
+
+
 def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
     assert KEY not in wrong(OIDC_ISSUER=f"https://me:{KEY}@id.example.com")
 

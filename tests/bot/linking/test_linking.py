@@ -20,6 +20,7 @@ from tests.doubles.linking import (
     linking_house,
     with_query,
 )
+from tests.doubles.mail import FakeMail
 from tests.doubles.slack import TEAM, FakeSlack
 from tests.openid import MISSING, OpenId, openid
 
@@ -90,6 +91,41 @@ async def test_who_is_linked_is_told_in_slack_with_a_way_out(at: LinkingHouse) -
     assert await at.logins.held(at.provider, "asha") is None
 
 
+async def test_who_is_linked_is_told_by_mail_too_with_a_way_out(
+    tmp_path: Path, slack_login: OpenId, company: OpenId
+) -> None:
+    company.tell(closed=[], rotate=True, offline=True)
+    mail = FakeMail()
+    async with mail.open(), linking_house(tmp_path, slack_login, company, mail=mail) as at:
+        await at.walk("U0ASHA", "asha")
+        [came] = mail.came
+        assert came["To"] == ASHA
+        assert f"The Slack account slack:{TEAM}:U0ASHA was just linked" in " ".join(came.get_content().split())
+        [address] = [word for word in came.get_content().split() if "/link/not-me/" in word]
+        browser = await at.browser()
+        screen = await browser.get(address)
+        assert screen.title == "Was this link not your doing?"
+        assert await at.account_of(ASHA) == "U0ASHA"  # to look takes nothing off
+        fields = screen.fields("/link/not-me")
+        assert (await browser.post(f"{at.home}/link/not-me", fields, Origin="https://evil.example")).status == 403
+        assert (await browser.post(f"{at.home}/link/not-me", fields)).title == "The link is taken off"
+
+        assert await at.account_of(ASHA) is None
+        assert "was not his doing" in (await at.told("U0BEN"))[-1]
+        assert await at.command("U0ASHA", "link") == notices.HELD
+        assert (await browser.post(f"{at.home}/link/not-me", fields)).status == 410
+        assert (await browser.get(address)).status == 410
+
+
+async def test_a_mail_server_that_is_away_keeps_nobody_from_linking(
+    tmp_path: Path, slack_login: OpenId, company: OpenId
+) -> None:
+    company.tell(closed=[], rotate=True, offline=True)
+    async with linking_house(tmp_path, slack_login, company, mail=FakeMail(address="smtp://127.0.0.1:1")) as at:
+        assert (await at.walk("U0ASHA", "asha")).title == LINKED
+        assert "link notice by mail" in str(at.log)
+
+
 async def test_an_account_that_was_disowned_is_not_linked_again_the_same_day(at: LinkingHouse) -> None:
     await at.walk("U0ASHA", "asha")
     handle = at.slack.said[-1].content["blocks"][-1]["elements"][0]["value"]
@@ -116,6 +152,21 @@ async def test_a_person_unlinks_himself(at: LinkingHouse) -> None:
     assert await at.command("U0ASHA", "unlink") == plain(notices.UNLINKED)
     assert await at.account_of(ASHA) is None
     assert await at.command("U0ASHA", "unlink") == plain(notices.NOT_LINKED)
+    assert await at.command("U0ASHA", "link") == notices.RESTS
+    at.pass_time(timedelta(minutes=11))
+    assert at.home in await at.link_for("U0ASHA")
+
+
+async def test_a_link_that_was_begun_before_is_not_confirmed_right_after_another_was_taken_off(
+    at: LinkingHouse,
+) -> None:
+    await at.walk("U0ASHA", "asha")
+    browser = await at.browser()
+    screen = await at.to_consent("U0ASHA", "asha", browser)
+    await at.command("U0ASHA", "unlink")
+
+    assert (await browser.post(f"{at.home}/link/confirm", screen.fields("/link/confirm"))).status == 403
+    assert await at.account_of(ASHA) is None
 
 
 async def test_linking_again_renews_what_is_linked(at: LinkingHouse) -> None:
