@@ -335,5 +335,5 @@ class Exchanges(Protocol):
         ...
 
     async def forget(self, now: datetime) -> int:
-        """Forget those whose time is over; returns how many."""
+        """Forget those whose time is over, and ratings whose trace is gone; returns how many exchanges."""
         ...
