@@ -41,6 +41,10 @@ FOLLOWED_ANOTHERS = (
     "You followed a link that I made for somebody else's Slack account, and signed in to Slack with your own. Nothing "
     "was linked. If somebody sent you that link, tell your administrator: they may have wanted to ask in your name."
 )
+PROBING = (
+    "The Slack account {account} asks nearly the same again and again. Until it lets a minute pass it is not answered. "
+    "`footnote trace list` tells what was asked."
+)
 NOT_A_COMMAND = "I can't do that here any more. `/footnote help` says what I can do."
 NOT_ME_DONE = (
     "I have taken the link off and told your administrators. Nobody is answered in your name from this account."

@@ -26,6 +26,7 @@ from bot.slack.incoming import Asked
 from bot.slack.letters import letter_of, opened
 from bot.slack.memory import Memory, exchange_of
 from bot.slack.place import Accounts, Present
+from bot.slack.probing import Probing
 from bot.slack.progress import Progress, Streams, stopped
 from connectors.chat import Chat, Exchange, Letter
 from connectors.errors import DoorError
@@ -46,6 +47,7 @@ class Answerer:
     memory: Memory
     commands: Commands | None = None
     streams: Streams = field(default_factory=Streams)
+    probing: Probing = field(default_factory=Probing)
     under_way: dict[tuple[str, str, str], asyncio.Task[Any]] = field(default_factory=dict)
     stopped: set[str] = field(default_factory=set)  # marks of those that their askers stopped
 
@@ -67,6 +69,9 @@ class Answerer:
             await self.delivery.alone(asked, await self.commands.reply(asked))
             return
         asked = _without_ask(asked)
+        if letter.times == 1 and await self._asks_alike(asked):
+            await self.delivery.alone(asked, sentence(sentences.TOO_ALIKE, mark))
+            return
         await self._answer(asked, mark, kept)
 
     async def apologise(self, letter: Letter) -> None:
@@ -86,6 +91,19 @@ class Answerer:
             return False
         self.stopped.add(work.get_name())
         return work.cancel()
+
+    async def _asks_alike(self, asked: Asked) -> bool:
+        """Whether he asks nearly the same too often; administrators are told at the first time."""
+        verdict = self.probing.verdict(asked.account, asked.text, self.doors.clock())
+        if verdict == "few":
+            return False
+        self.metrics.throttled.inc()
+        if verdict == "first too many":
+            self.log.warning("somebody asks nearly the same again and again")
+            if self.commands is not None:
+                with suppress(DoorError):
+                    await self.commands.alert(asked.account)
+        return True
 
     # ------------------------------------------------------------ one question
 
