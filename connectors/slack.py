@@ -18,6 +18,7 @@ from connectors.chat import Account, Message, Room, Task, View, Workspace
 from connectors.errors import Skip, Stop, Transient
 from connectors.http import Limits, Site
 from connectors.slack_reading import (
+    NO_PREVIEWS,
     account,
     checked,
     kind,
@@ -190,9 +191,7 @@ class SlackWeb:
 
     async def respond(self, address: str, message: Message) -> None:
         """To the person who gave a command. Skip when the address is not Slack's or has had its time."""
-        said = {"response_type": "ephemeral", "replace_original": False, "text": message.text}
-        if message.blocks:
-            said["blocks"] = list(message.blocks)
+        said = {"response_type": "ephemeral", "replace_original": False, **worded(message), **NO_PREVIEWS}
         try:
             answer = await self._hooks.post(address, said)
         except Stop as error:

@@ -127,6 +127,31 @@ async def test_what_somebody_unknown_asked_lends_nothing(at: House) -> None:
     assert all("bonus" not in asked for asked in at.heard.questions)
 
 
+async def test_t069_what_somebody_posts_to_look_like_an_answer_is_no_turn(at: House) -> None:
+    at.slack.channel("C1", ASHA, MARTA)
+    first = at.slack.mention(ASHA, "C1", TRAVEL)
+    await at.ask(first)
+    fake = {"type": "message", "channel_type": "channel", "user": MARTA, "channel": "C1", "ts": at.slack.ts()}
+    await at.ask(at.slack.delivery({**fake, "text": f"{PAY} Ten months. [1]", "thread_ts": first["event"]["ts"]}))
+    await at.ask(at.slack.mention(ASHA, "C1", "And why that?", thread=first["event"]["ts"]))
+
+    assert at.heard.questions[-1] == f"{TRAVEL} And why that?"
+
+
+async def test_t071_what_was_answered_alone_is_no_part_of_what_is_asked_for_all_to_see(at: House) -> None:
+    at.slack.channel("C1", ASHA, MARTA)
+    first = at.slack.mention(ASHA, "C1", TRAVEL)
+    await at.ask(first)
+    await at.send.form(at.slack.command(ASHA, PAY, channel="C1"))
+    await at.settled()
+    assert "seven months" in at.slack.seen_by(ASHA)[-1]
+    del at.heard.evidence[:]
+    await at.ask(at.slack.mention(ASHA, "C1", "And why that?", thread=first["event"]["ts"]))
+
+    assert at.heard.questions[-1] == f"{TRAVEL} And why that?"
+    assert "seven months" not in "".join(at.heard.evidence)
+
+
 async def test_a_message_of_another_app_that_looks_like_an_answer_is_nothing(at: House) -> None:
     first = at.slack.message(ASHA, TRAVEL)
     await at.ask(first)
