@@ -5,7 +5,9 @@ Both ask the same policy on the same fresh facts as a question does. There is no
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Protocol
@@ -17,6 +19,8 @@ from policies.explain import explain
 from policies.facts import Moment, Resource
 from policies.names import DocumentId, Principal
 from policies.policy import Policy
+
+_AT_ONCE = 8  # people asked about together
 
 
 class Documents(Protocol):
@@ -76,6 +80,8 @@ class Who:
     people: tuple[str, ...]
     document: str
     reason: str | None  # why it is nobody, where nothing but the document is the cause
+    left: int = 0  # people who were not looked at
+    until: str = ""  # the last one who was, by address
 
     def to_json(self) -> dict[str, Any]:
         """One object as docs/commands.md describes it."""
@@ -85,6 +91,15 @@ class Who:
             "document": self.document,
             "reason": self.reason,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """How much of a directory is looked through: of many thousand people each may take a question to another system."""
+
+    after: str = ""  # an address: from the next one on
+    seconds: float | None = None
+    readers: int | None = None  # once so many were found it is enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,19 +141,38 @@ async def why(doors: Looking, person: str, document: str, now: datetime, on: dat
     )
 
 
-async def who(doors: Looking, document: str, now: datetime, on: date | None = None) -> Who:
-    """Who may read `document` now; Unusable when it could be several."""
+async def who(
+    doors: Looking,
+    document: str,
+    now: datetime,
+    on: date | None = None,
+    part: Part = Part(),
+) -> Who:
+    """Who may read `document` now, by address, as far as `part` of the directory goes; Unusable when it could be
+    several."""
     found = await _find(doors, document)
-    if found.resource is None:
+    resource = found.resource
+    if resource is None:
         return Who((), (), found.name, found.problem)
+
+    async def reads(email: str) -> bool:
+        subject = await doors.directory.subject(Principal.person(email), now)
+        return subject is not None and bool(doors.policy.decide(subject, resource, _moment(now, on)))
+
+    listed = sorted(person.email for person in await doors.people.list() if person.email > part.after)
     readers: list[str] = []
-    for person in await doors.people.list():
-        subject = await doors.directory.subject(Principal.person(person.email), now)
-        if subject is not None and doors.policy.decide(subject, found.resource, _moment(now, on)):
-            readers.append(person.email)
-    access = found.resource.scope.access
+    looked = 0
+    with suppress(TimeoutError):
+        async with asyncio.timeout(part.seconds):
+            while looked < len(listed) and (part.readers is None or len(readers) < part.readers):
+                few = listed[looked : looked + _AT_ONCE]
+                verdicts = await asyncio.gather(*map(reads, few))
+                readers += [email for email, may in zip(few, verdicts, strict=True) if may]
+                looked += len(few)
+    access = resource.scope.access
     reason = f"its read rules are unknown: {access.reason}" if isinstance(access, Unknown) else None
-    return Who(_clauses(found.resource), tuple(sorted(readers)), found.name, reason)
+    until = listed[looked - 1] if looked else part.after
+    return Who(_clauses(resource), tuple(readers), found.name, reason, len(listed) - looked, until)
 
 
 async def _find(doors: Looking, text: str) -> _Found:

@@ -44,6 +44,11 @@ class Metrics:
             ["result"],
             registry=registry,
         )
+        self.throttled = Counter(
+            "footnote_slack_throttled",
+            "Questions not answered because one person asked nearly the same too often.",
+            registry=registry,
+        )
         for outcome in ("answered", "abstained", "unlinked", "refused", "busy"):
             self.asks.labels(outcome)  # there from the first scrape, at 0
 

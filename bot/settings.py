@@ -122,6 +122,44 @@ def _url(value: str) -> str:
     return value.rstrip("/")
 
 
+def _origin(value: str) -> str:
+    """An address as browsers write where a page is from, so that the two can be compared."""
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(_url(value))
+    if parts.path:
+        raise ValueError("an address without a path: the pages stand at /link and /slack of a host of their own")
+    try:
+        host = (parts.hostname or "").encode("idna").decode()
+    except UnicodeError:
+        raise ValueError("an address such as https://example.com") from None
+    host = f"[{host}]" if ":" in host else host
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    return f"{parts.scheme}://{host}" + (f":{parts.port}" if parts.port not in (None, usual) else "")
+
+
+def _mail_server(value: str) -> str:
+    from urllib.parse import urlsplit
+
+    wanted = "an address such as smtps://user@mail.example.com; the password is FOOTNOTE_MAIL_PASSWORD"
+    try:
+        parts = urlsplit(value)
+        parts.port  # noqa: B018 - reading it is what checks it
+    except ValueError:
+        raise ValueError(wanted) from None
+    more = parts.path.strip("/") or parts.query or parts.fragment or parts.password is not None
+    if parts.scheme not in ("smtp", "smtps") or not parts.hostname or more:
+        raise ValueError(wanted)
+    return value.rstrip("/")
+
+
+def _mailbox(value: str) -> str:
+    name, at, host = value.partition("@")
+    if not (name and at and host) or "@" in host or not value.isascii() or set(value) & set(" <>,;\r\n\t"):
+        raise ValueError("an address such as footnote@example.com")
+    return value
+
+
 def _as_safe(http: str, grpc: str) -> bool:
     """Whether passages and the key stay on this machine where gRPC goes in clear, as it does where HTTP does."""
     from urllib.parse import urlsplit
@@ -301,6 +339,14 @@ class Settings:
     oidc_issuer: str | None = _address(None, "The identity provider's issuer.")
     oidc_client_id: str | None = _word(None, "This application at the identity provider.")
     oidc_client_secret: Secret | None = _secret("Its secret.")
+    mail_server: str | None = _setting(
+        None,
+        "Who takes mail to people: `smtps://USER@HOST`, or `smtp://…` with TLS on the same line.",
+        _mail_server,
+        "address",
+    )
+    mail_password: Secret | None = _secret("The user's password there.")
+    mail_from: str | None = _setting(None, "From whom mail is.", _mailbox, "address")
     link_by_email: str = _choice(
         "off",
         "`verified`: who links himself is also known by an address that the identity provider says it verified. "
@@ -314,7 +360,9 @@ class Settings:
     slack_client_id: str | None = _word(None, "The app at Sign in with Slack.")
     slack_client_secret: Secret | None = _secret("Its secret.")
     slack_oidc_issuer: str | None = _address("https://slack.com", "Issuer of Sign in with Slack.")
-    public_url: str | None = _address(None, "Where people's browsers and Slack reach this process.")
+    public_url: str | None = _setting(
+        None, "Where people's browsers and Slack reach this process: a host of its own.", _origin, "address"
+    )
     host: str = _name("127.0.0.1", "The address that is bound.")
     port: int = _setting(8080, "The port for Slack, linking, webhooks and the console.", _port, "port")
     metrics_port: int = _setting(9090, "The port for health and metrics.", _port, "port")
@@ -377,6 +425,8 @@ class Settings:
                 raise WrongSettings(
                     "cohere needs FOOTNOTE_COHERE_API_KEY (or FOOTNOTE_COHERE_API_KEY_FILE); set it or use local"
                 )
+        if (self.mail_server is None) != (self.mail_from is None):
+            raise WrongSettings("mail needs FOOTNOTE_MAIL_SERVER and FOOTNOTE_MAIL_FROM; set both or none")
         if self.writer == "openai" and not (self.openai_base_url and self.openai_model):
             raise WrongSettings(
                 "openai needs FOOTNOTE_OPENAI_BASE_URL and FOOTNOTE_OPENAI_MODEL; set both or use local"

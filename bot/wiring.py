@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from connectors.ledger.address import Limits
     from connectors.ledger.door import Door
     from connectors.ledger.memory import SqlMemory
-    from connectors.logins import Logins, Provider, Tickets
+    from connectors.logins import Logins, Mail, Provider, Tickets
     from connectors.models.local import LocalEmbedder, LocalReranker
     from connectors.ports import (
         Catalog,
@@ -111,6 +111,7 @@ class App:
     tickets: Tickets
     logins: Logins
     open_providers: Callable[[], AbstractAsyncContextManager[Providers]] | None  # where linking is set up
+    mail: Mail | None  # where a server is set
     seal_form: Callable[[str], str]  # a text that only this house can make of a browser's secret
     sealed: Sealed  # all that is kept sealed, for bringing it under another key
 
@@ -272,6 +273,7 @@ async def _open(
         tickets=SqlTickets(ledger.door, vault),
         logins=logins,
         open_providers=providers,
+        mail=_mail(settings),
         seal_form=lambda secret: vault.pseudonym("link form", secret),
         sealed=SqlSealed(ledger.door, vault),
     )
@@ -312,8 +314,10 @@ async def _vouched(
     from connectors.identity.logins import LoginRights
 
     company = (await stack.enter_async_context(providers())).company
+    rights = LoginRights(company, logins)
+    stack.push_async_callback(rights.close)
     # No source can have this name: it begins with a space.
-    return {" logins": LoginRights(company, logins)}
+    return {" logins": rights}
 
 
 def _providers(settings: Settings) -> Callable[[], AbstractAsyncContextManager[Providers]] | None:
@@ -346,6 +350,19 @@ def _providers(settings: Settings) -> Callable[[], AbstractAsyncContextManager[P
             yield Providers(first, second)
 
     return opened
+
+
+def _mail(settings: Settings) -> Mail | None:
+    server, sender, password = settings.mail_server, settings.mail_from, settings.mail_password
+    if server is None or sender is None:
+        return None
+    from urllib.parse import urlsplit
+
+    from bot.settings import is_loopback
+    from connectors.mail import MailServer
+
+    in_clear = is_loopback(urlsplit(server).hostname or "")
+    return MailServer(server, sender, password.reveal() if password else None, in_clear=in_clear)
 
 
 def _own(folder: Path) -> None:

@@ -41,6 +41,10 @@ class Workspace:
         ours = account.team == self.team or (self.enterprise is not None and account.enterprise == self.enterprise)
         return ours and not account.stranger
 
+    def employs(self, account: Account) -> bool:
+        """Whether an account is a full member's of ours: no guest's, no app's, and open."""
+        return self.has(account) and account.human and account.active and not account.guest
+
 
 @dataclass(frozen=True, slots=True)
 class Room:
@@ -331,5 +335,5 @@ class Exchanges(Protocol):
         ...
 
     async def forget(self, now: datetime) -> int:
-        """Forget those whose time is over; returns how many."""
+        """Forget those whose time is over, and ratings whose trace is gone; returns how many exchanges."""
         ...

@@ -18,6 +18,7 @@ from connectors.chat import Account, Message, Room, Task, View, Workspace
 from connectors.errors import Skip, Stop, Transient
 from connectors.http import Limits, Site
 from connectors.slack_reading import (
+    NO_PREVIEWS,
     account,
     checked,
     kind,
@@ -96,7 +97,11 @@ class SlackWeb:
                 lacking = frozenset(SCOPES - given) if given else frozenset()
                 whole = answer.get("enterprise_id")
                 enterprise = whole if isinstance(whole, str) and whole else None
-                self._workspace = Workspace(text(answer, "team_id"), text(answer, "user_id"), lacking, enterprise)
+                # Installed in a whole organisation we are in no workspace: the organisation stands for it.
+                team = enterprise if answer.get("is_enterprise_install") is True and enterprise else ""
+                self._workspace = Workspace(
+                    team or text(answer, "team_id"), text(answer, "user_id"), lacking, enterprise
+                )
             return self._workspace
 
     async def room(self, channel: str) -> Room:
@@ -186,9 +191,7 @@ class SlackWeb:
 
     async def respond(self, address: str, message: Message) -> None:
         """To the person who gave a command. Skip when the address is not Slack's or has had its time."""
-        said = {"response_type": "ephemeral", "replace_original": False, "text": message.text}
-        if message.blocks:
-            said["blocks"] = list(message.blocks)
+        said = {"response_type": "ephemeral", "replace_original": False, **worded(message), **NO_PREVIEWS}
         try:
             answer = await self._hooks.post(address, said)
         except Stop as error:
@@ -204,12 +207,10 @@ class SlackWeb:
         return None
 
     async def unmarked(self, channel: str, thread: str) -> Sequence[str]:
-        """What we said in a thread of a direct message without a mark."""
+        """What we said in a thread of a direct message without a mark, but not what the thread stands under."""
         us = (await self.workspace()).user
-        there = await self._there(channel, thread)
-        return [
-            str(each["ts"]) for each in there if each.get("user") == us and mark_of(each) is None and each.get("ts")
-        ]
+        ours = [each for each in await self._there(channel, thread) if each.get("user") == us and mark_of(each) is None]
+        return [ts for each in ours if isinstance(ts := each.get("ts"), str) and ts not in ("", thread)]
 
     async def _there(self, channel: str, thread: str | None) -> list[Mapping[str, Any]]:
         """The messages of a thread, or the latest at the top."""

@@ -26,6 +26,9 @@ _ENDED = frozenset(
 )
 _EVENT = "footnote_reply"
 
+NO_PREVIEWS = {"unfurl_links": False, "unfurl_media": False}
+"""Slack looks at no address that a message holds."""
+
 
 def checked(method: str, answer: Answer) -> Mapping[str, Any]:
     """The content of a good answer; raises what a bad one means."""
@@ -96,7 +99,7 @@ def worded(message: Message) -> dict[str, Any]:
 
 def said(message: Message) -> dict[str, Any]:
     """A message's content with its mark, and without previews of links."""
-    return worded(message) | {"unfurl_links": False, "unfurl_media": False} | marked(message.mark)
+    return worded(message) | NO_PREVIEWS | marked(message.mark)
 
 
 def marked(mark: str | None) -> dict[str, Any]:

@@ -21,25 +21,26 @@ from urllib.parse import urlsplit
 from bot.acts import act
 from bot.linking import notices, pages, troubles
 from bot.linking.pages import Named, Page
+from bot.linking.proof import person_of, slack_account
 from bot.slack.blocks import sentence
-from connectors.chat import Account, Chat, Message
+from connectors.chat import Chat, Message
 from connectors.errors import DoorError, Skip, Stop, Transient
-from connectors.logins import Leg, Login, LoginRefused, Logins, Provider, Ticket, Tickets
+from connectors.logins import Leg, Login, LoginRefused, Logins, Mail, Provider, Ticket, Tickets
 from connectors.ports import People, PersonRecord, Traces
 from policies.facts import Kind
 
 FOLLOWED_FOR = timedelta(minutes=10)  # that a link in Slack can be followed, and all of it finished
 HELD_FOR = timedelta(hours=24)  # that an account can't be linked again after "this wasn't me"
 DISOWNED_FOR = timedelta(days=30)  # that the button works
-_KIND, _HANDLE, _HOLD = "link", "not me", "hold"
-_TEAM, _USER = "https://slack.com/team_id", "https://slack.com/user_id"
+RESTS_FOR = timedelta(minutes=10)  # that an account can't be linked again after its link was taken off
+_KIND, _HANDLE, _HOLD, _REST = "link", "not me", "hold", "rest"
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
     """Whose Slack account it is about."""
 
-    team: str
+    team: str  # the workspace, or the organisation that it is of: within it `user` names one person
     user: str
 
     @property
@@ -67,6 +68,7 @@ class Linking:
     traces: Traces
     slack: Provider
     company: Provider
+    mail: Mail | None  # to the holder of the company account, where a server is set up
     public_url: str
     by_email: bool  # somebody whom the directory knows by his verified address alone is linked
     seal: Callable[[str], str]  # a text that nobody else can make of a secret
@@ -81,8 +83,8 @@ class Linking:
         now = self.clock()
         if not await self._ours(holder):
             return sentence(notices.NOT_YOU)
-        if await self.tickets.recent(_HOLD, holder.account, "new", now - HELD_FOR):
-            return sentence(notices.HELD)
+        if why := await self._held(holder, now):
+            return sentence(why)
         body = asdict(holder)
         token = await self.tickets.issue(_KIND, holder.account, body, now, now + FOLLOWED_FOR)
         minutes = int(FOLLOWED_FOR.total_seconds() // 60)
@@ -97,16 +99,32 @@ class Linking:
             done.sealed["before"] = holder.account
             await self._take_off(holder, record)
             done.outcome = "unlinked"
+        now = self.clock()
+        await self.tickets.issue(_REST, holder.account, asdict(holder), now, now + RESTS_FOR)
         return sentence(notices.UNLINKED)
+
+    async def _held(self, holder: Holder, now: datetime) -> str | None:
+        """Why the account can't be linked for a while, where it can't."""
+        if await self.tickets.recent(_HOLD, holder.account, "new", now - HELD_FOR):
+            return notices.HELD
+        return notices.RESTS if await self.tickets.recent(_REST, holder.account, "new", now - RESTS_FOR) else None
 
     async def not_me(self, holder: Holder, handle: str) -> Message:
         """Somebody pressed "This wasn't me" under a notice."""
+        if await self._of_notice(handle) != holder or not await self._disowned(holder, handle):
+            return sentence(notices.NOT_ME_USED)
+        return sentence(notices.NOT_ME_DONE)
+
+    async def _of_notice(self, handle: str) -> Holder | None:
+        """Whose account a notice is about; None where its button has had its time."""
+        ticket = await self.tickets.look(_HANDLE, handle, self.clock())
+        return None if ticket is None or ticket.state != "new" else Holder(ticket.body["team"], ticket.body["user"])
+
+    async def _disowned(self, holder: Holder, handle: str) -> bool:
+        """Take the link off and keep it off for a while, once; whether this was the time."""
         now = self.clock()
-        ticket = await self.tickets.look(_HANDLE, handle, now)
-        if ticket is None or (ticket.body.get("team"), ticket.body.get("user")) != (holder.team, holder.user):
-            return sentence(notices.NOT_ME_USED)
         if not await self.tickets.turn(_HANDLE, handle, ("new", "used"), None, now):
-            return sentence(notices.NOT_ME_USED)
+            return False
         record = await self.people.of_identity(f"slack:{holder.team}", holder.user)
         actor = f"usr:{record.email}" if record else holder.account
         async with act(self.traces, "link", "disown", actor, now) as done:
@@ -116,7 +134,7 @@ class Linking:
                 await self._take_off(holder, record)
             done.outcome = "unlinked"
         await self.tell_admins(notices.disowned(holder.account, record.email if record else "a company account"))
-        return sentence(notices.NOT_ME_DONE)
+        return True
 
     async def _take_off(self, holder: Holder, record: PersonRecord) -> None:
         await self.people.unlink(record.email, f"slack:{holder.team}")
@@ -131,13 +149,23 @@ class Linking:
         """Whether the account is a full member's, as Slack says now."""
         us = await self.chat.workspace()
         try:
-            account: Account = await self.chat.account(holder.user)
+            account = await self.chat.account(holder.user)
         except Skip:
             return False
-        ours = account.team == us.team == holder.team and not account.stranger
-        return ours and account.human and account.active and not account.guest
+        return holder.team == us.home and us.employs(account)
 
     # ------------------------------------------------------------ in the browser
+
+    async def not_mine(self, handle: str) -> Page:
+        """The address in a mail was followed; nothing happens yet."""
+        holder = await self._of_notice(handle)
+        return troubles.over() if holder is None else pages.not_mine(handle, holder.account)
+
+    async def take_off(self, handle: str) -> Page:
+        """He said on that page that it was not his doing."""
+        holder = await self._of_notice(handle)
+        taken = holder is not None and await self._disowned(holder, handle)
+        return pages.taken_off() if taken else troubles.over()
 
     async def followed(self, token: str) -> Page:
         """A link was followed; nothing happens yet, whoever it was."""
@@ -219,7 +247,10 @@ class Linking:
 
     async def _slack_proven(self, session: str, ticket: Ticket, login: Login) -> Step:
         holder = Holder(ticket.body["team"], ticket.body["user"])
-        found = Holder(str(login.claims.get(_TEAM)), str(login.claims.get(_USER)))
+        try:
+            found = Holder(*await slack_account(login, self.chat))
+        except DoorError as error:
+            return await self._end(session, "slack", self._away(error))
         if found != holder:
             self.log.warning("link refused", step="slack", reason="another account")
             await self._warn(holder, found)
@@ -230,7 +261,7 @@ class Linking:
         return await self._next(session, ("slack checked", "login"), body)
 
     async def _person_proven(self, session: str, ticket: Ticket, login: Login) -> Step:
-        person = await self._person(login)
+        person = await person_of(login, self.people, self.company.issuer, by_email=self.by_email)
         provider = f"oidc:{self.company.issuer}"
         if person is None:
             await self._revoke(login)
@@ -246,27 +277,6 @@ class Linking:
         more = {"person": person.email, "subject": login.subject, "refresh": login.refresh, "company": company}
         return await self._next(session, ("login checked", "consent"), {**ticket.body, **more})
 
-    async def _person(self, login: Login) -> PersonRecord | None:
-        """Whom of the directory a login is: by its subject, by Entra's object id, and by his address only where an
-        administrator allowed that and the provider says that it verified it."""
-        provider = f"oidc:{self.company.issuer}"
-        if known := await self.people.of_identity(provider, login.subject):
-            return known
-        tenant, number = login.claims.get("tid"), login.claims.get("oid")
-        # Entra's subject differs for each application; its object id is what a directory knows. Only its own issuers
-        # name a tenant in their path, so that nobody else's claims are taken for it.
-        ours = isinstance(tenant, str) and tenant in urlsplit(login.issuer).path.split("/")
-        if ours and isinstance(number, str) and (known := await self.people.of_identity(f"entra:{tenant}", number)):
-            return None if provider in known.identities else known
-        address = login.claims.get("email")
-        if not self.by_email or login.claims.get("email_verified") is not True or not isinstance(address, str):
-            return None
-        try:
-            found = await self.people.get(address)
-        except Stop:
-            return None
-        return None if found is None or provider in found.identities else found
-
     async def confirm(self, session: str, csrf: str) -> Step:
         """He said that both are his."""
         now = self.clock()
@@ -281,8 +291,7 @@ class Linking:
         holder = Holder(body["team"], body["user"])
         provider = f"oidc:{self.company.issuer}"
         person = await self.people.get(body["person"])
-        held = await self.tickets.recent(_HOLD, holder.account, "new", now - HELD_FOR)
-        if held or not await self._ours(holder) or person is None or not person.active:
+        if await self._held(holder, now) or not await self._ours(holder) or person is None or not person.active:
             await self._give_back(body["refresh"])
             return await self._end(session, "linking", troubles.not_a_member(), "linking")
         accounts = {provider: body["subject"], f"slack:{holder.team}": holder.user}
@@ -340,6 +349,13 @@ class Linking:
             await self.chat.say_direct(holder.user, notices.linked(company, by, handle))
         except DoorError as error:
             self.log.error("link notice", error=type(error).__name__)
+        if self.mail is None:
+            return
+        words = notices.mailed(holder.account, company, f"{self.public_url}/link/not-me/{handle}")
+        try:
+            await self.mail.send(body["person"], notices.MAIL_SUBJECT, words)
+        except DoorError as error:
+            self.log.error("link notice by mail", error=type(error).__name__)
 
     async def _warn(self, holder: Holder, found: Holder) -> None:
         """Both are told: who made the link, and who followed it."""

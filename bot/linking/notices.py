@@ -27,7 +27,11 @@ NOT_YOU = (
 HELD = (
     "Somebody said of this account that a link was not theirs, so it can't be linked again today. Ask an administrator."
 )
-UNLINKED = "Your account is not linked any more. I answer you again once you have linked it with `/footnote link`."
+UNLINKED = (
+    "Your account is not linked any more. I answer you again once you have linked it with `/footnote link`, in ten "
+    "minutes at the earliest."
+)
+RESTS = "The link of this account was taken off a moment ago. Ten minutes after that it can be linked again."
 NOT_LINKED = "Your account is not linked, so there is nothing to take off. `/footnote link` links it."
 WRONG_SLACK = (
     "Somebody who is signed in to Slack with another account followed the link that I made for you. Nothing was "
@@ -36,6 +40,10 @@ WRONG_SLACK = (
 FOLLOWED_ANOTHERS = (
     "You followed a link that I made for somebody else's Slack account, and signed in to Slack with your own. Nothing "
     "was linked. If somebody sent you that link, tell your administrator: they may have wanted to ask in your name."
+)
+PROBING = (
+    "The Slack account {account} asks nearly the same again and again. Until it lets a minute pass it is not answered. "
+    "`footnote trace list` tells what was asked."
 )
 NOT_A_COMMAND = "I can't do that here any more. `/footnote help` says what I can do."
 NOT_ME_DONE = (
@@ -60,6 +68,18 @@ def linked(company: str, by: str, handle: str) -> Message:
         "You get answers from what it may read."
     )
     return _with(words, _button("This wasn't me", NOT_ME, value=handle, style="danger"))
+
+
+MAIL_SUBJECT = "Your company account was linked in Slack"
+
+
+def mailed(account: str, company: str, address: str) -> str:
+    """The same by mail, to the holder of the company account."""
+    return (
+        f"The Slack account {account} was just linked to your company account {company}. Whoever writes from it is "
+        "answered with what you may read.\n\nIf that was you, there is nothing to do. If it was not, open this address "
+        f"and press the button there. It takes the link off and tells the administrators:\n\n{address}\n"
+    )
 
 
 def disowned(account: str, company: str) -> Message:

@@ -21,6 +21,8 @@ async def linked(app: App, chat: Chat, log: Any) -> AsyncIterator[Linking | None
         log.warning("people can't link themselves: docs/linking.md says which settings that takes")
         yield None
         return
+    if app.mail is None:
+        log.warning("who is linked is told in Slack alone: FOOTNOTE_MAIL_SERVER is not set")
     administrators = Administrators(chat, app.people, app.settings.admin_group, log)
     async with app.open_providers() as providers:
         yield Linking(
@@ -31,6 +33,7 @@ async def linked(app: App, chat: Chat, log: Any) -> AsyncIterator[Linking | None
             traces=app.traces,
             slack=providers.slack,
             company=providers.company,
+            mail=app.mail,
             public_url=app.settings.public_url,
             by_email=app.settings.link_by_email == "verified",
             seal=app.seal_form,

@@ -119,6 +119,22 @@ def done(slack: Named, company: Named) -> Page:
     )
 
 
+def not_mine(handle: str, account: str) -> Page:
+    """From a mail: was it not him?"""
+    return _page(
+        "Was this link not your doing?",
+        f"""<p>The Slack account <code>{escape(account)}</code> is linked to your company account. If you did not
+do that, take the link off: nobody is answered in your name from it any more, and your administrators are told.</p>
+<div class="go"><form method="post" action="/link/not-me"><input type="hidden" name="handle" value="{escape(handle)}">
+<button>It wasn't me: take it off</button></form></div>""",
+    )
+
+
+def taken_off() -> Page:
+    """It was not him."""
+    return _page("The link is taken off", "<p>Your administrators are told. You can close this page.</p>")
+
+
 def cancelled() -> Page:
     """He said no."""
     return _page("Nothing was linked", "<p>You can close this page. <code>/footnote link</code> begins again.</p>")

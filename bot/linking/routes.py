@@ -60,6 +60,8 @@ class Routes:
             web.get("/link/here", self._guarded(self.here)),
             web.get("/link/slack/callback", self._guarded(self.from_slack), allow_head=False),
             web.get("/link/login/callback", self._guarded(self.from_login), allow_head=False),
+            web.get("/link/not-me/{handle}", self._guarded(self.not_mine)),
+            web.post("/link/not-me", self._guarded(self.take_off)),
             web.get("/link/{token}", self._guarded(self.followed)),
         ]
 
@@ -99,6 +101,17 @@ class Routes:
         if form is None:
             return self._shown(_not_ours())
         return self._stepped(await self._linking.cancel(self._session(request), form.get("csrf", "")))
+
+    async def not_mine(self, request: web.Request) -> web.Response:
+        """The address in a mail was followed, or looked at by a machine: nothing changes."""
+        return self._shown(await self._linking.not_mine(request.match_info["handle"]))
+
+    async def take_off(self, request: web.Request) -> web.Response:
+        """The button on that page."""
+        form = await self._form(request)
+        if form is None:
+            return self._shown(_not_ours())
+        return self._shown(await self._linking.take_off(form.get("handle", "")))
 
     # ------------------------------------------------------------ in and out
 

@@ -12,6 +12,16 @@ def spent() -> Page:
     return trouble("This link can't be used", f"It was used already, or has had its time. {_AGAIN}", 410)
 
 
+def over() -> Page:
+    """A "this wasn't me" that was said already, or too late."""
+    return trouble(
+        "That can't be done any more",
+        "It was done already, or the notice is too old. /footnote unlink in Slack takes a link off, and so does your "
+        "administrator.",
+        410,
+    )
+
+
 def elsewhere() -> Page:
     """A way back that another browser went out on."""
     return trouble(

@@ -20,7 +20,7 @@ from bot.errors import WrongUse
 from bot.indexing import Indexing
 from bot.keeping import Keeping, add_source, change_state, overview, state_of, sync_named
 from bot.linking.linking import Holder
-from bot.looking import Looking, who, why
+from bot.looking import Looking, Part, who, why
 from bot.slack import adding, told
 from bot.slack.administrators import Administrators
 from bot.slack.blocks import sentence
@@ -48,7 +48,9 @@ SHOWN_FOR = timedelta(minutes=10)  # that what was shown can be confirmed
 SECOND_FOR = timedelta(hours=4)  # that a second administrator has
 _KIND = "admin"
 _KINDS = {"confluence": "Confluence", "sharepoint": "SharePoint", "files": "folders of files"}
-_MOST_LISTED = 60
+_MOST_LISTED = 60  # people
+_MOST_CLAUSES = 5
+_ROOM = 1_500  # characters of people
 _DRY_RUN = 60.0  # seconds for looking at a source that is to be added
 _GRACE = 10.0  # seconds for what runs beside when we are told to end
 _LONGEST_TOLD = 500  # characters of an error that is told
@@ -79,6 +81,7 @@ class Administering:
     """Carries out what administrators write, as an async context."""
 
     doors: Doors
+    looking_for: float = 15.0  # seconds for going through the directory
     _beside: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def __aenter__(self) -> Administering:
@@ -127,7 +130,7 @@ class Administering:
             account = await self.doors.chat.account(holder.user)
         except Skip:
             return None
-        if account.team != us.team or account.stranger or account.guest or not (account.human and account.active):
+        if holder.team != us.home or not us.employs(account):
             return None
         found = await self.doors.directory.subject(Principal(holder.account), now)
         return found if found is not None and found.active is True and found.kind == Kind.MEMBER else None
@@ -157,8 +160,8 @@ class Administering:
                 return await self._shown_first(holder, subject, verb, name)
             case Probe(person, document):
                 return await self._probe(person, document)
-            case WhoReads(document):
-                return await self._who(document)
+            case WhoReads(document, after):
+                return await self._who(document, after)
             case Lag():
                 return await self._lag()
             case ShowTrace(trace):
@@ -205,12 +208,21 @@ class Administering:
         lines += [f"policy {found.policy_version[:12]}, rules read {verified}"]
         return told.listing(f"{person} {verdict} read {found.document}", lines)
 
-    async def _who(self, document: str) -> Message:
-        found = await who(self.doors.looking, document, self.doors.clock())
-        lines = [f"one of: {', '.join(map(str, clause))}" for clause in found.clauses]
+    async def _who(self, document: str, after: str) -> Message:
+        part = Part(after, self.looking_for, _MOST_LISTED)
+        found = await who(self.doors.looking, document, self.doors.clock(), part=part)
+        lines = [f"one of: {', '.join(map(str, clause))}" for clause in found.clauses[:_MOST_CLAUSES]]
+        if more := len(found.clauses) - len(lines):
+            lines.append(f"and of {more} more that are not shown")
         lines += [found.reason] if found.reason else []
-        lines += [f"{_people(len(found.people))} of the directory:", *found.people[:_MOST_LISTED]]
-        return told.listing(f"Who may read {found.document}", lines)
+        shown = told.fitting(found.people, _ROOM)
+        where = f" after {after}" if after else ""
+        lines += [f"{_people(len(shown))} of the directory{where}:", *shown]
+        cut = len(shown) < len(found.people)
+        if not (cut or found.left):
+            return told.listing(f"Who may read {found.document}", lines)
+        on = f"There may be more: /footnote who {_quoted(document)} {shown[-1] if cut else found.until}"
+        return told.listing(f"Who may read {found.document}", lines, after=on.rstrip())
 
     async def _trace(self, trace: str) -> Message:
         """Verdicts and counts alone: which documents they are about is for who may open those."""
@@ -306,9 +318,10 @@ class Administering:
             which = ", ".join(map(str, found[:5])) or "no document"
             return _worded(f"{text!r} names {which}; write the whole name of one document.")
         [document] = found
-        readers = await who(self.doors.looking, str(document), self.doors.clock())
+        readers = await who(self.doors.looking, str(document), self.doors.clock(), part=Part(seconds=self.looking_for))
+        more = f" at least; {_people(readers.left)} not looked at" if readers.left else ""
         lines = [
-            f"may be read now by {_people(len(readers.people))}",
+            f"may be read now by {_people(len(readers.people))}{more}",
             "Nobody is answered from it from that moment on, and its passages leave the index.",
             "Take it away at its source first: while it is there, the next sync brings it back.",
             f"asked for by {subject.person}",
@@ -418,6 +431,10 @@ class Administering:
             await self.doors.chat.say_direct(
                 holder.user, sentence(f"{what}: {ending}"[:_LONGEST_TOLD].replace("`", "'"))
             )
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"' if " " in word else word
 
 
 def _people(count: int) -> str:

@@ -11,6 +11,7 @@ from connectors.ports import People
 from policies.names import Principal
 
 _MOST = 20  # administrators who are told
+_A_READ = 500  # people asked about at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +24,27 @@ class Administrators:
     group: Principal | None
     log: Any
 
-    async def accounts(self, team: str) -> list[str]:
-        """Their accounts in Slack."""
+    async def accounts(self, home: str) -> list[str]:
+        """Their accounts in Slack, by their addresses: `home` is the workspace, or the organisation that it is of."""
         if self.group is None:
             return []
-        records = {record.email: record for record in await self.people.list()}
-        standing = await self.people.standing(list(records))
-        members = [each.email for each in standing if each.active and str(self.group) in each.groups]
-        accounts = [records[email].identities.get(f"slack:{team}") for email in sorted(members)]
-        return [account for account in accounts if account][:_MOST]
+        provider = f"slack:{home}"
+        linked = {
+            each.email: each.identities[provider] for each in await self.people.list() if provider in each.identities
+        }
+        found: list[str] = []
+        for start in range(0, len(linked), _A_READ):
+            standing = await self.people.standing(sorted(linked)[start : start + _A_READ])
+            found += [linked[each.email] for each in standing if each.active and str(self.group) in each.groups]
+            if len(found) >= _MOST:
+                break
+        return found[:_MOST]
 
     async def tell(self, message: Message) -> None:
         """Say it to each of them directly."""
         told = 0
-        team = (await self.chat.workspace()).team
-        for account in await self.accounts(team):
+        home = (await self.chat.workspace()).home
+        for account in await self.accounts(home):
             try:
                 await self.chat.say_direct(account, message)
                 told += 1

@@ -26,6 +26,7 @@ from bot.slack.incoming import Asked
 from bot.slack.letters import letter_of, opened
 from bot.slack.memory import Memory, exchange_of
 from bot.slack.place import Accounts, Present
+from bot.slack.probing import Probing
 from bot.slack.progress import Progress, Streams, stopped
 from connectors.chat import Chat, Exchange, Letter
 from connectors.errors import DoorError
@@ -46,6 +47,7 @@ class Answerer:
     memory: Memory
     commands: Commands | None = None
     streams: Streams = field(default_factory=Streams)
+    probing: Probing = field(default_factory=Probing)
     under_way: dict[tuple[str, str, str], asyncio.Task[Any]] = field(default_factory=dict)
     stopped: set[str] = field(default_factory=set)  # marks of those that their askers stopped
 
@@ -66,7 +68,11 @@ class Answerer:
         if self.commands is not None and asked.surface == "command" and self.commands.takes(asked.text):
             await self.delivery.alone(asked, await self.commands.reply(asked))
             return
-        await self._answer(_without_ask(asked), mark, again=kept is not None and kept.state == "posting")
+        asked = _without_ask(asked)
+        if letter.times == 1 and await self._asks_alike(asked):
+            await self.delivery.alone(asked, sentence(sentences.TOO_ALIKE, mark))
+            return
+        await self._answer(asked, mark, kept)
 
     async def apologise(self, letter: Letter) -> None:
         """Say that there is no answer now, to the asker alone."""
@@ -86,12 +92,27 @@ class Answerer:
         self.stopped.add(work.get_name())
         return work.cancel()
 
+    async def _asks_alike(self, asked: Asked) -> bool:
+        """Whether he asks nearly the same too often; administrators are told at the first time."""
+        verdict = self.probing.verdict(asked.account, asked.text, self.doors.clock())
+        if verdict == "few":
+            return False
+        self.metrics.throttled.inc()
+        if verdict == "first too many":
+            self.log.warning("somebody asks nearly the same again and again")
+            if self.commands is not None:
+                with suppress(DoorError):
+                    await self.commands.alert(asked.account)
+        return True
+
     # ------------------------------------------------------------ one question
 
-    async def _answer(self, asked: Asked, mark: str, *, again: bool) -> None:
+    async def _answer(self, asked: Asked, mark: str, kept: Exchange | None) -> None:
+        """`kept`: of an earlier attempt."""
+        again = kept is not None and kept.state == "posting"
         key = (asked.asker, asked.channel, asked.thread or asked.ts)
         progress = Progress(self.chat, asked, self.streams, lambda: self.stop(*key))
-        work = asyncio.create_task(self._ask(asked, mark, progress, alone=again), name=mark)
+        work = asyncio.create_task(self._ask(asked, mark, progress, kept, alone=again), name=mark)
         self.under_way[key] = work
         try:
             outcome, exchange = await work
@@ -120,7 +141,9 @@ class Answerer:
         await self.delivery.alone(asked, stopped(mark))
         await progress.clear()
 
-    async def _ask(self, asked: Asked, mark: str, progress: Progress, *, alone: bool) -> tuple[Outcome, Exchange]:
+    async def _ask(
+        self, asked: Asked, mark: str, progress: Progress, kept: Exchange | None, *, alone: bool
+    ) -> tuple[Outcome, Exchange]:
         began = self.doors.timer()
         largest = self.doors.policy.rules.audience.largest
         us = await self.chat.workspace()
@@ -128,7 +151,8 @@ class Answerer:
         present = Present(heard, us, self.chat, self.accounts, self.doors.directory, largest)
         progress.begin(alone=asked.surface == "direct")
         place = await present.place()
-        earlier = await self.memory.earlier(heard, place, us)
+        # Asked again, it is the same question: with what it was understood with, not with itself or what came since.
+        earlier = tuple(kept.body["earlier"]) if kept is not None else await self.memory.earlier(asked, place, us)
         now = self.doors.clock()
         question = Question(Principal(asked.account), place, asked.text, now, earlier=earlier)
         outcome = await ask(question, replace(self.doors, directory=present, told=progress.told))

@@ -46,6 +46,11 @@ class Commands:
         trigger = asked.keys[0].partition(":")[2] if asked.keys else ""
         return await self.administering.do(holder, line, asked.text, trigger)
 
+    async def alert(self, account: str) -> None:
+        """Tell administrators of somebody who asks nearly the same again and again."""
+        if self.administering is not None:
+            await self.administering.doors.administrators.tell(sentence(notices.PROBING.format(account=account)))
+
     async def submitted(self, holder: Holder, kind: str, fields: str) -> Message:
         """The form for a new source was sent off; `fields` is a JSON object of what stands in it."""
         if self.administering is None:

@@ -39,9 +39,10 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class WhoReads:
-    """Who may read this document."""
+    """Who may read this document; `after` an address, where a long list goes on."""
 
     document: str
+    after: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,8 @@ def line(text: str) -> Line | None:
             return Probe(person, document)
         case ["who", document]:
             return WhoReads(document)
+        case ["who", document, after] if "@" in after:
+            return WhoReads(document, after.casefold())
         case ["lag"]:
             return Lag()
         case ["trace", trace] if _TRACE.match(trace):

@@ -85,7 +85,7 @@ class Roster:
     """A place as it was found: what it is, and who is in it, where that matters."""
 
     kind: PlaceKind
-    members: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()  # without ourselves
 
 
 async def roster(chat: Chat, asked: Asked, most: int) -> Roster:
@@ -107,10 +107,13 @@ async def roster(chat: Chat, asked: Asked, most: int) -> Roster:
 
 
 async def _with_members(chat: Chat, room: Room, asked: Asked, most: int) -> Roster:
-    members = await chat.members(room.id, _MOST_PUBLIC if room.kind == PlaceKind.PUBLIC else most)
+    most = _MOST_PUBLIC if room.kind == PlaceKind.PUBLIC else most
+    members = await chat.members(room.id, most + 1)  # ourselves among them
     if members is None or asked.asker not in members:
         return Roster(PlaceKind.UNKNOWN)
-    return Roster(room.kind, tuple(members))
+    us = (await chat.workspace()).user
+    others = tuple(user for user in members if user != us)
+    return Roster(room.kind, others) if len(others) <= most else Roster(PlaceKind.UNKNOWN)
 
 
 class Present:
@@ -156,9 +159,7 @@ class Present:
             found = await roster(self._chat, self._asked, self._most)
         if place != f"{found.kind}:{self._asked.channel}" or not found.members:
             return (None,)
-        others = [user for user in found.members if user != self._us.user]
-        if not others:
-            return (None,)
+        others = list(found.members)
         by_rule = found.kind == PlaceKind.PUBLIC
         try:
             async with asyncio.timeout(_PATIENCE):
@@ -174,10 +175,7 @@ class Present:
         accounts = await self._accounts.many(users)
         if None in accounts:
             return ["unknown"]
-        return [each.id for each in accounts if each is not None and not self._is_employee(each)]
-
-    def _is_employee(self, account: Account) -> bool:
-        return self._us.has(account) and account.human and account.active and not account.guest
+        return [each.id for each in accounts if each is not None and not self._us.employs(each)]
 
     async def _member(self, user: str, now: datetime, *, by_rule: bool) -> tuple[bool, Subject | None]:
         """Whether he counts as a reader, and who he is. Apps of our own workspace do not count: an administrator
@@ -190,7 +188,7 @@ class Present:
         if account.app and self._us.has(account):
             return False, None
         found = await self._bound(account, now)
-        if found is None and by_rule and self._is_employee(account):
+        if found is None and by_rule and self._us.employs(account):
             return False, None
         return True, found if found is not None and found.active is True else None
 

@@ -52,6 +52,7 @@ class Progress:
     _done: int = 0
     _ts: str | None = None
     _ended: bool = False
+    _stopped: bool = False  # by the asker, as the stream told
     _busy: bool = False
     _doubtful: bool = False  # whether a stream may have begun of which nothing is known
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -87,11 +88,12 @@ class Progress:
             try:
                 await self.chat.end_stream(self.asked.channel, ts, _tasks(len(_STEPS)), message)
             except Ended as error:
-                if error.stopped and message.mark is not None:
-                    message = stopped(message.mark)
+                self._stopped = error.stopped
             else:
                 self._ts = None
                 return ts
+        if self._stopped and message.mark is not None:  # also where there was no work left to end
+            message = stopped(message.mark)
         try:
             await self.chat.change(self.asked.channel, ts, message)
         except Skip:
@@ -146,7 +148,7 @@ class Progress:
                 await self.chat.stream(self.asked.channel, self._ts, _tasks(self._done))
                 await asyncio.sleep(_PACE)
         except Ended as error:
-            self._ended = True
+            self._ended, self._stopped = True, error.stopped
             if error.stopped:
                 self.stop()
             return

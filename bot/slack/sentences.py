@@ -28,6 +28,7 @@ UNLINKED_BY_ADMIN = (
 )
 NOT_YET = "I can't do that here yet. `/footnote help` says what I can do."
 PERSON_FULL = "You have several questions waiting already. I answer those first; ask me again after that."
+TOO_ALIKE = "You have asked nearly the same many times in the last minute. Please wait a minute, then ask me again."
 WORKSPACE_FULL = "Very many questions are waiting at the moment. Please ask again in a few minutes."
 
 POINTED = "I have answered you in a direct message."

@@ -17,6 +17,7 @@ from bot.slack.intake import LIMITS, Intake
 from bot.slack.memory import Memory
 from bot.slack.opening import opened_commands
 from bot.slack.place import Accounts
+from bot.slack.probing import MOST, Probing
 from bot.slack.progress import Streams
 from bot.slack.sockets import Sockets
 from connectors.chat import MostWaiting
@@ -49,8 +50,10 @@ async def in_slack(
             log.warning("slack is away; requests are refused until it is back")
         commands = await stack.enter_async_context(opened_commands(app, chat, log))
         memory = Memory(app.exchanges, app.clock)
+        # Where one person may have very many waiting, he may ask as many that are alike.
+        probing = Probing(max(MOST, limits.person))
         answerer = Answerer(
-            chat, Accounts(chat, app.clock), app.doors, metrics, log, memory, commands, streams or Streams()
+            chat, Accounts(chat, app.clock), app.doors, metrics, log, memory, commands, streams or Streams(), probing
         )
         clerk = Clerk(answerer, app.keeping.sources)
 

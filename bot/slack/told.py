@@ -22,7 +22,7 @@ source pause NAME · source resume NAME
 source remove NAME — forget it and all that was read from it
 source reindex NAME — read every document of it anew
 probe PERSON DOCUMENT — may this person read it, and why
-who DOCUMENT — who may read it
+who DOCUMENT — who may read it, by address; a long list says how to go on
 lag — how far behind each source is
 trace ID — what the audit record holds of a question
 purge DOCUMENT — take a document out at once; a second administrator confirms
@@ -114,6 +114,15 @@ def behind(lag: float | None) -> str:
         return "never synced"
     minutes = int(lag // 60)
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min {int(lag % 60)} s"
+
+
+def fitting(words: Sequence[str], room: int) -> Sequence[str]:
+    """The first ones that have room together, each on a line."""
+    for at, word in enumerate(words):
+        room -= len(word) + 1
+        if room < 0:
+            return words[:at]
+    return words
 
 
 def _fitting(lines: Sequence[str]) -> str:

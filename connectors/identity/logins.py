@@ -21,6 +21,8 @@ UNHEARD = timedelta(minutes=10)  # without a word of the provider; from then on 
 _LOOKS = 60  # at what another process hears, before this gives up
 _PATIENCE = 6.0  # seconds for the provider's answer, before who waits is told
 _PAUSE = 0.25  # seconds between them
+_SETTLING = 20.0  # seconds for keeping what was heard: with the asking, less than a claim lasts
+_CLOSING = 30.0  # seconds for what is under way at the end
 _OPEN, _CLOSED = Membership(True, frozenset()), Membership(False, frozenset())
 
 
@@ -35,6 +37,12 @@ class LoginRights:
         self._logins = logins
         self.provider = f"oidc:{company.issuer}"
         self._asking: set[asyncio.Task[Membership]] = set()
+
+    async def close(self) -> None:
+        """Wait, within a bound, for what is under way: a token that was used is worth nothing any more, and the one
+        that came in its place must be kept."""
+        if self._asking:
+            await asyncio.wait(self._asking, timeout=_CLOSING)
 
     async def membership(self, account: str, kind: Kind, now: datetime) -> Membership:
         """Whether the account is open; DoorError where that can't be found out just now. What could not be found out
@@ -87,5 +95,18 @@ class LoginRights:
             if now - held.checked_at >= UNHEARD:
                 return _CLOSED
             raise
-        await self._logins.settle(self.provider, account, renewed, now)
+        await self._settle(account, renewed, now)
         return _CLOSED if renewed is None else _OPEN
+
+    async def _settle(self, account: str, renewed: str | None, now: datetime) -> None:
+        """Keep what was heard; a ledger that is busy or away is waited for."""
+        pause = _PAUSE
+        deadline = asyncio.get_running_loop().time() + _SETTLING
+        while True:
+            try:
+                return await self._logins.settle(self.provider, account, renewed, now)
+            except Transient:
+                if asyncio.get_running_loop().time() + pause > deadline:
+                    raise
+            await asyncio.sleep(pause)
+            pause *= 2

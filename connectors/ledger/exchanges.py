@@ -17,7 +17,7 @@ from connectors.chat import Exchange, ExchangeState
 from connectors.errors import Stop
 from connectors.ledger.dialect import storable
 from connectors.ledger.door import Door
-from connectors.ledger.tables import exchanges, ratings
+from connectors.ledger.tables import exchanges, ratings, traces
 from connectors.vault import Vault
 
 _LONGEST = 200  # characters of a name that is looked for
@@ -98,9 +98,15 @@ class SqlExchanges:
         await self._door.change(change, "inbox")
 
     async def forget(self, now: datetime) -> int:
-        """Forget those whose time is over."""
+        """Forget those whose time is over, and what was thought of answers of which the audit record is gone."""
         over = delete(exchanges).where(exchanges.c.until <= now)
-        return await self._door.change(lambda connection: connection.execute(over).rowcount, "inbox")
+        traced = select(traces.c.seq).where(traces.c.trace == ratings.c.trace).exists()
+
+        def change(connection: Connection) -> int:
+            connection.execute(delete(ratings).where(~traced))
+            return connection.execute(over).rowcount
+
+        return await self._door.change(change, "inbox")
 
     # ------------------------------------------------------------ reading
 

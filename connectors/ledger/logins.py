@@ -1,7 +1,7 @@
 """The refresh tokens of people who linked themselves: sealed, each opens in its own row alone.
 
 A provider that rotates refresh tokens takes a second use of one for theft and closes the whole login. So one process
-at a time asks: who asks holds a claim of half a minute, and the others read what he heard.
+at a time asks: who asks holds a claim of a minute and a half, and the others read what he heard.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from connectors.ledger.tables import logins
 from connectors.logins import Held
 from connectors.vault import Vault
 
-CLAIM = timedelta(seconds=45)  # longer than asking a provider may take
+CLAIM = timedelta(seconds=90)  # longer than asking a provider, and keeping what it said, may take
 
 
 class SqlLogins:

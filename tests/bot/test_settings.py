@@ -86,6 +86,44 @@ def test_what_is_not_a_base_address_is_refused(address: str) -> None:
     assert "FOOTNOTE_OIDC_ISSUER" in wrong(OIDC_ISSUER=address)
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("https://Footnote.Example.COM:443/", "https://footnote.example.com"),
+        ("HTTPS://footnote.example.com:8443", "https://footnote.example.com:8443"),
+        ("http://[::1]:80", "http://[::1]"),
+        ("https://bücher.example", "https://xn--bcher-kva.example"),
+    ],
+)
+def test_the_public_address_is_kept_as_browsers_write_it(given: str, kept: str) -> None:
+    assert Settings.read({"FOOTNOTE_PUBLIC_URL": given}).public_url == kept
+
+
+def test_a_public_address_with_a_path_is_refused_and_said_why() -> None:
+    said = wrong(PUBLIC_URL="https://example.com/footnote")
+
+    assert "FOOTNOTE_PUBLIC_URL" in said
+    assert "without a path" in said
+
+
+@pytest.mark.parametrize(
+    "server",
+    ["mail.example.com", "https://mail.example.com", "smtps://", "smtps://u:pw@mail.example.com", "smtp://h/x"],
+)
+def test_what_is_no_mail_server_is_refused(server: str) -> None:
+    assert "FOOTNOTE_MAIL_SERVER" in wrong(MAIL_SERVER=server, MAIL_FROM="footnote@example.com")
+
+
+def test_mail_takes_a_server_and_a_sender() -> None:
+    settings = Settings.read(
+        {"FOOTNOTE_MAIL_SERVER": "smtps://u@mail.example.com", "FOOTNOTE_MAIL_FROM": "footnote@example.com"}
+    )
+
+    assert settings.mail_server == "smtps://u@mail.example.com"
+    assert "set both or none" in wrong(MAIL_SERVER="smtps://mail.example.com")
+    assert "FOOTNOTE_MAIL_FROM" in wrong(MAIL_SERVER="smtps://mail.example.com", MAIL_FROM="a@b\nBcc: c@d")
+
+
 def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
     assert KEY not in wrong(OIDC_ISSUER=f"https://me:{KEY}@id.example.com")
 

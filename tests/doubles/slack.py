@@ -345,6 +345,7 @@ class FakeSlack:
             self.refused += bad
             return web.json_response({"ok": False, "error": "invalid_blocks"}, status=400)
         assert message["response_type"] == "ephemeral", "answers to commands are for the person who gave it"
+        self._previewed(message)
         self.answers[known[0]].append(message)
         if self.on_said is not None:
             self.on_said(shown(message), {known[0]})
@@ -434,7 +435,12 @@ class FakeSlack:
 
     def _chat_postMessage(self, asked: Json) -> Json:  # noqa: N802 - named after the method
         self._may_speak(asked, asked["channel"])
+        self._previewed(asked)
         return self._keep(asked, None)
+
+    def _previewed(self, asked: Json) -> None:
+        if asked.get("unfurl_links") is not False or asked.get("unfurl_media") is not False:
+            self.refused.append("addresses in the message would be looked at for a preview")
 
     def _chat_postEphemeral(self, asked: Json) -> Json:  # noqa: N802 - named after the method
         self._may_speak(asked, asked["channel"])
@@ -612,6 +618,7 @@ class FakeSlack:
             "token": "old-verification-token",
             "team_id": TEAM,
             "team_domain": "northwind",
+            **({"enterprise_id": self.enterprise} if self.enterprise else {}),
             "channel_id": channel,
             "channel_name": "directmessage",
             "user_id": user,

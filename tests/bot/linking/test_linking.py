@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.linking import notices
+from bot.linking.linking import Holder
 from policies.names import Principal
 from tests.doubles.linking import (
     COMPANY_PEOPLE,
@@ -19,7 +20,8 @@ from tests.doubles.linking import (
     linking_house,
     with_query,
 )
-from tests.doubles.slack import TEAM
+from tests.doubles.mail import FakeMail
+from tests.doubles.slack import TEAM, FakeSlack
 from tests.openid import MISSING, OpenId, openid
 
 pytestmark = MISSING
@@ -30,7 +32,9 @@ ASHA = "asha@example.com"
 
 @pytest.fixture(scope="module")
 def slack_login() -> Iterator[OpenId]:
-    with openid(SLACK_PEOPLE, pkce=False) as provider:
+    # It tells the claims that somebody has from the start.
+    of_an_organisation = {"U0ELSEWHERE": {"https://slack.com/enterprise_id": "E0ELSEWHERE"}}
+    with openid({**SLACK_PEOPLE, **of_an_organisation}, pkce=False) as provider:
         yield provider
 
 
@@ -87,6 +91,41 @@ async def test_who_is_linked_is_told_in_slack_with_a_way_out(at: LinkingHouse) -
     assert await at.logins.held(at.provider, "asha") is None
 
 
+async def test_who_is_linked_is_told_by_mail_too_with_a_way_out(
+    tmp_path: Path, slack_login: OpenId, company: OpenId
+) -> None:
+    company.tell(closed=[], rotate=True, offline=True)
+    mail = FakeMail()
+    async with mail.open(), linking_house(tmp_path, slack_login, company, mail=mail) as at:
+        await at.walk("U0ASHA", "asha")
+        [came] = mail.came
+        assert came["To"] == ASHA
+        assert f"The Slack account slack:{TEAM}:U0ASHA was just linked" in " ".join(came.get_content().split())
+        [address] = [word for word in came.get_content().split() if "/link/not-me/" in word]
+        browser = await at.browser()
+        screen = await browser.get(address)
+        assert screen.title == "Was this link not your doing?"
+        assert await at.account_of(ASHA) == "U0ASHA"  # to look takes nothing off
+        fields = screen.fields("/link/not-me")
+        assert (await browser.post(f"{at.home}/link/not-me", fields, Origin="https://evil.example")).status == 403
+        assert (await browser.post(f"{at.home}/link/not-me", fields)).title == "The link is taken off"
+
+        assert await at.account_of(ASHA) is None
+        assert "was not his doing" in (await at.told("U0BEN"))[-1]
+        assert await at.command("U0ASHA", "link") == notices.HELD
+        assert (await browser.post(f"{at.home}/link/not-me", fields)).status == 410
+        assert (await browser.get(address)).status == 410
+
+
+async def test_a_mail_server_that_is_away_keeps_nobody_from_linking(
+    tmp_path: Path, slack_login: OpenId, company: OpenId
+) -> None:
+    company.tell(closed=[], rotate=True, offline=True)
+    async with linking_house(tmp_path, slack_login, company, mail=FakeMail(address="smtp://127.0.0.1:1")) as at:
+        assert (await at.walk("U0ASHA", "asha")).title == LINKED
+        assert "link notice by mail" in str(at.log)
+
+
 async def test_an_account_that_was_disowned_is_not_linked_again_the_same_day(at: LinkingHouse) -> None:
     await at.walk("U0ASHA", "asha")
     handle = at.slack.said[-1].content["blocks"][-1]["elements"][0]["value"]
@@ -113,6 +152,21 @@ async def test_a_person_unlinks_himself(at: LinkingHouse) -> None:
     assert await at.command("U0ASHA", "unlink") == plain(notices.UNLINKED)
     assert await at.account_of(ASHA) is None
     assert await at.command("U0ASHA", "unlink") == plain(notices.NOT_LINKED)
+    assert await at.command("U0ASHA", "link") == notices.RESTS
+    at.pass_time(timedelta(minutes=11))
+    assert at.home in await at.link_for("U0ASHA")
+
+
+async def test_a_link_that_was_begun_before_is_not_confirmed_right_after_another_was_taken_off(
+    at: LinkingHouse,
+) -> None:
+    await at.walk("U0ASHA", "asha")
+    browser = await at.browser()
+    screen = await at.to_consent("U0ASHA", "asha", browser)
+    await at.command("U0ASHA", "unlink")
+
+    assert (await browser.post(f"{at.home}/link/confirm", screen.fields("/link/confirm"))).status == 403
+    assert await at.account_of(ASHA) is None
 
 
 async def test_linking_again_renews_what_is_linked(at: LinkingHouse) -> None:
@@ -579,3 +633,55 @@ def _url(address: str):  # type: ignore[no-untyped-def]
     from yarl import URL
 
     return URL(address, encoded=True)
+
+
+# ---------------------------------------------------------------- an organisation of several workspaces
+
+NORTHWIND, SOUTHWIND, OTHER_TEAM = "E0NORTHWIND", "E0SOUTHWIND", "T0NORTHLABS"
+
+
+@pytest.fixture(params=[False, True], ids=["in one workspace of it", "in all of it"])
+async def whole(
+    request: pytest.FixtureRequest, tmp_path: Path, slack_login: OpenId, company: OpenId
+) -> AsyncIterator[LinkingHouse]:
+    company.tell(closed=[], rotate=True, offline=True)
+    slack = FakeSlack(enterprise=NORTHWIND, org_wide=request.param)
+    async with linking_house(tmp_path, slack_login, company, slack=slack) as opened:
+        yield opened
+        assert slack.refused == []
+    slack_login.tell(people=SLACK_PEOPLE)
+
+
+def signs_in(slack_login: OpenId, **claims: str | None) -> None:
+    """Asha signs in to Slack with these claims."""
+    named = {**SLACK_PEOPLE["U0ASHA"], **{f"https://slack.com/{name}": value for name, value in claims.items()}}
+    known = {name: value for name, value in named.items() if value is not None}
+    slack_login.tell(people={**SLACK_PEOPLE, "U0ASHA": known})
+
+
+async def test_in_an_organisation_a_person_is_linked_by_it(whole: LinkingHouse, slack_login: OpenId) -> None:
+    signs_in(slack_login, enterprise_id=NORTHWIND, team_id=OTHER_TEAM)
+
+    assert (await whole.walk("U0ASHA", "asha")).title == LINKED
+    assert await whole.account_of(ASHA) == "U0ASHA"
+    await whole.send.event(whole.slack.message("U0ASHA", PAY))
+    await whole.settled()
+    assert "seven months" in (await whole.told("U0ASHA"))[-1]
+    button = next(each for each in whole.slack.said if "now linked" in each.words).element("link_not_me")
+    await whole.linking.not_me(Holder(NORTHWIND, "U0ASHA"), button["value"])
+    assert await whole.account_of(ASHA) is None
+    assert "was not his doing" in (await whole.told("U0BEN"))[-1]
+
+
+async def test_a_login_that_is_not_of_the_organisation_links_nothing(whole: LinkingHouse, slack_login: OpenId) -> None:
+    signs_in(slack_login, enterprise_id=SOUTHWIND)
+    screen = await whole.to_consent("U0ASHA", "asha", await whole.browser())
+
+    assert (screen.status, screen.title) == (403, "This link was made for another Slack account")
+    assert await whole.account_of(ASHA) is None
+
+
+async def test_who_is_of_another_organisation_is_offered_no_link(whole: LinkingHouse) -> None:
+    whole.slack.user("U0EVE", team_id="T0SOUTH", enterprise_user={"enterprise_id": SOUTHWIND})
+
+    assert await whole.command("U0EVE", "link") == notices.NOT_YOU

@@ -21,13 +21,15 @@ from bot.linking.linking import Holder
 from bot.settings import Settings
 from bot.slack import grammar, told
 from bot.slack.administering import Administering
+from bot.slack.blocks import sentence
 from bot.slack.commands import Commands
 from bot.slack.incoming import Asked
 from bot.slack.opening import opened_commands
 from bot.wiring import App, open_app
 from connectors.chat import Message
-from connectors.ports import SourceConfig
+from connectors.ports import DirectoryTables, PersonRecord, SourceConfig
 from connectors.slack import SlackWeb
+from policies.facts import Kind, Subject
 from policies.names import Principal
 from tests.conftest import NOW
 from tests.doubles.slack import TEAM, TOKEN, FakeSlack, shown
@@ -40,6 +42,8 @@ PEOPLE = {
     REV: ("rev", "grp:reviewers"),
     MARTA: ("marta", "grp:staff"),
 }
+
+STAFF = "marta@example.com"
 
 
 @dataclass(slots=True)
@@ -183,6 +187,36 @@ async def test_an_administrators_account_that_is_no_full_members_does_not_admini
     assert await at.read(ASHA, "lag") == told.NOT_ADMIN.replace("`", "")
 
 
+@pytest.mark.parametrize("org_wide", [False, True])
+async def test_in_an_organisation_of_workspaces_who_administers_is_known_by_it(at: Desk, org_wide: bool) -> None:
+    at.slack.enterprise, at.slack.org_wide = "E0NORTHWIND", org_wide
+    await at.app.people.link("asha@example.com", "slack:E0NORTHWIND", ASHA, NOW)
+    await at.app.people.link("ben@example.com", "slack:E0NORTHWIND", BEN, NOW)
+    at.slack.user(ASHA, team_id="T0ANOTHER")  # of its workspaces
+    at.slack.user(BEN)
+    assert at.commands.administering is not None
+    administering = at.commands.administering
+
+    async def lag(holder: Holder) -> str:
+        return words(await administering.do(holder, grammar.Lag(), "lag"))
+
+    assert "How far behind" in await lag(Holder("E0NORTHWIND", ASHA))
+    assert await lag(Holder(TEAM, ASHA)) == told.NOT_ADMIN.replace("`", "")  # bound when it was a workspace by itself
+    await administering.doors.administrators.tell(sentence("Look."))
+    assert (await at.told(BEN))[-1] == "Look."
+    at.slack.user(ASHA, team_id="T0ANOTHER", enterprise_user={"enterprise_id": "E0OTHER"})
+    assert await lag(Holder("E0NORTHWIND", ASHA)) == told.NOT_ADMIN.replace("`", "")
+
+
+async def test_outside_an_organisation_nobody_administers_by_one(at: Desk) -> None:
+    await at.app.people.link("asha@example.com", "slack:E0NORTHWIND", ASHA, NOW)
+    at.slack.user(ASHA, enterprise_user={"enterprise_id": "E0NORTHWIND"})
+    assert at.commands.administering is not None
+
+    message = await at.commands.administering.do(Holder("E0NORTHWIND", ASHA), grammar.Lag(), "lag")
+    assert words(message) == told.NOT_ADMIN.replace("`", "")
+
+
 async def test_where_no_group_administers_nobody_does(at: Desk) -> None:
     assert at.commands.administering is not None
     nobody = Administering(replace(at.commands.administering.doors, admin_group=None))
@@ -228,6 +262,68 @@ async def test_who_lists_the_readers(at: Desk) -> None:
 
     assert "one of: grp:staff" in seen
     assert "1 person of the directory:\nmarta@example.com" in seen
+
+
+async def staff(at: Desk, count: int) -> list[str]:
+    """So many more who may read every page."""
+    named = [f"p{number:03d}@example.com" for number in range(count)]
+    people = tuple(PersonRecord(each, each, "member", True, ("grp:staff",)) for each in named)
+    await at.app.people.replace(DirectoryTables(people, {}, {}), NOW, "more")
+    return [STAFF, *named]
+
+
+async def test_a_long_list_of_readers_is_shown_in_parts_and_says_how_to_go_on(at: Desk) -> None:
+    everybody = await staff(at, 150)
+    line, told_of, times = "who gate.md", list[str](), 0
+    while line:
+        seen = await at.read(ASHA, line)
+        shown_now, _, line = seen.partition("There may be more: /footnote ")
+        told_of += re.findall(r"(?:marta|p\d+)@example.com", shown_now.partition("the directory")[2].partition(":")[2])
+        times += 1
+
+    assert told_of == everybody
+    assert times > 2
+
+
+class Slow:
+    """A directory that asks another system about each person, which takes its time. All but Asha and Ben are staff."""
+
+    def __init__(self, quick: int) -> None:
+        self.quick = quick  # people whom it tells of at once
+        self.told_of: list[str] = []
+
+    async def subject(self, who: Principal, now: datetime) -> Subject:
+        self.told_of.append(str(who))
+        if len(self.told_of) > self.quick:
+            await asyncio.sleep(600)
+        staff = [] if str(who) in ("usr:asha@example.com", "usr:ben@example.com") else [Principal("grp:staff")]
+        return Subject(who, Kind.MEMBER, True, frozenset([who, *staff]), now)
+
+
+def hurried(at: Desk, quick: int) -> Administering:
+    """Administering with little time for a slow directory."""
+    assert at.commands.administering is not None
+    doors = at.commands.administering.doors
+    slow = replace(doors.looking, directory=Slow(quick))  # type: ignore[arg-type]
+    return Administering(replace(doors, looking=slow), looking_for=2.0)
+
+
+async def test_a_directory_that_takes_its_time_is_looked_through_for_a_while_and_no_longer(at: Desk) -> None:
+    await staff(at, 40)
+    administering = hurried(at, quick=16)
+
+    seen = words(await administering.do(Holder(TEAM, ASHA), grammar.WhoReads("gate.md"), "who gate.md"))
+    assert "14 people of the directory:" in seen
+    assert seen.endswith("There may be more: /footnote who gate.md p012@example.com")
+
+
+async def test_a_purge_waits_for_no_directory(at: Desk) -> None:
+    await staff(at, 40)
+    administering = hurried(at, quick=8)
+
+    seen = words(await administering.do(Holder(TEAM, ASHA), grammar.Purge("plan.md"), "purge plan.md"))
+    assert seen.startswith("Asked to confirm it: 1 administrator.")
+    assert "may be read now by 6 people at least; 36 people not looked at" in (await at.told(BEN))[-1]
 
 
 async def test_a_trace_is_shown_without_a_word_or_a_document_of_it(at: Desk) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,17 @@ import pytest
 
 from bot.answering.outcome import ABSTAINED, BUSY, UNLINKED
 from bot.slack import sentences
-from tests.doubles.slack import OUR_USER, Said
-from tests.doubles.slack_house import House, house
+from bot.slack.incoming import Asked
+from bot.slack.place import Roster, roster
+from connectors.slack import SlackWeb
+from policies.audience import PlaceKind
+from tests.doubles.slack import OUR_USER, TEAM, TOKEN, Said
+from tests.doubles.slack_house import HURRIED, House, house
 from tests.world import World
 
 TRAVEL = "Which airfare needs approval?"
 PAY = "What is the bonus of directors?"
+OTHER = "T0OTHER"
 ASHA, BEN, MARTA, GUS = "U0ASHA", "U0BEN", "U0MARTA", "U0GUS"
 
 
@@ -194,6 +201,107 @@ async def test_apps_of_our_workspace_are_no_readers(at: House) -> None:
     await at.ask(at.slack.mention(ASHA, "C1", TRAVEL))
 
     assert only(at.slack.said).to is None
+
+
+async def test_t018_who_is_not_told_is_nobody(at: House) -> None:
+    stranger = at.slack.user("U0EVE", is_stranger=True, team_id="T0OTHER")
+    told = dict.fromkeys(("user_team", "source_team", "team"))
+    await at.ask(at.slack.message(stranger, TRAVEL, **told))
+    assert only(at.slack.said).words == plain(UNLINKED)
+    delivery = at.slack.mention(stranger, at.slack.channel("C1", ASHA, stranger), TRAVEL)
+    del delivery["event"]["user"]
+    assert await at.send.event(delivery) == (400, "")
+
+    assert len(at.slack.said) == 1
+    assert at.world.tap.through("reranker", "writer") == ""
+
+
+async def test_t019_the_same_user_id_in_another_workspace_is_somebody_else(at: House) -> None:
+    email = "asha@example.com"
+    people = at.world.people.people
+    people[email] = replace(people[email], identities={f"slack:{OTHER}": ASHA})
+    await at.ask(at.slack.message(ASHA, PAY))
+    await at.ask(at.slack.message(ASHA, PAY, user_team=OTHER))
+
+    assert [each.words for each in at.slack.said] == [plain(UNLINKED)] * 2
+
+
+async def test_t068_a_group_message_is_a_channel(at: House) -> None:
+    at.slack.channel("M1", ASHA, BEN, is_mpim=True, is_private=True)
+    at.slack.channel("M2", ASHA, BEN, MARTA, is_mpim=True, is_private=True)
+    await at.ask(at.slack.mention(ASHA, "M1", PAY))
+    await at.ask(at.slack.mention(ASHA, "M2", PAY))
+
+    assert [(each.channel, each.to) for each in at.slack.said] == [("M1", None), ("D0ASHA", None), ("M2", ASHA)]
+
+
+async def test_a_place_of_apps_and_the_asker_is_his(at: House) -> None:
+    at.slack.channel("G1", ASHA, at.slack.user("U0OTHERBOT", is_bot=True), is_private=True)
+    await at.ask(at.slack.mention(ASHA, "G1", PAY))
+
+    assert (only(at.slack.said).channel, only(at.slack.said).to) == ("G1", None)
+
+
+async def test_t072_nothing_that_slack_is_told_holds_a_score_or_a_rank(at: House) -> None:
+    at.slack.channel("C1", ASHA, MARTA)
+    await at.ask(at.slack.mention(ASHA, "C1", TRAVEL))
+    await at.ask(at.slack.mention(ASHA, "C1", PAY))
+    await at.send.form(at.slack.command(ASHA, TRAVEL))
+    await at.settled()
+
+    told = at.slack.everything().casefold()
+    assert "airfare above 500" in told
+    for word in ("score", "rank", "vector", "fused", "distance", "relevance"):
+        assert word not in told
+
+
+async def test_t085_no_address_is_looked_at_for_a_preview_on_any_way(at: House) -> None:
+    at.slack.channel("C1", ASHA, MARTA)
+    await at.ask(at.slack.mention(ASHA, "C1", TRAVEL))  # in the channel
+    await at.ask(at.slack.mention(ASHA, "C1", PAY))  # in the direct message, with a pointer
+    await at.ask(at.slack.message(ASHA, TRAVEL))
+    await at.send.form(at.slack.command(ASHA, TRAVEL))
+    await at.settled()
+
+    posted = [each.arguments for each in (*at.slack.to("chat.postMessage"), *at.slack.to("respond"))]
+    assert len(posted) == 4
+    assert all(each["unfurl_links"] is False and each["unfurl_media"] is False for each in posted)
+    texts = [each.arguments.get("text", "") for each in at.slack.calls if each.method.startswith(("chat.", "respond"))]
+    assert not [text for text in texts if "://" in text]  # what notifications show
+
+
+async def test_t073_who_probes_is_throttled_and_administrators_are_alerted(at: House) -> None:
+    for number in range(15):
+        await at.ask(at.slack.message(ASHA, f"Is {number} the bonus of directors?"))
+
+    told = [each.words for each in at.slack.said if each.channel == at.slack.direct(ASHA)]
+    assert [words == sentences.TOO_ALIKE for words in told] == [*[False] * 12, *[True] * 3]
+    alerts = [each for each in at.log.lines if each["event"] == "somebody asks nearly the same again and again"]
+    assert len(alerts) == 1
+    assert at.metrics.throttled._value.get() == 3
+    await at.ask(at.slack.message(BEN, PAY))  # nobody else is
+    assert "seven months" in at.slack.said[-1].words
+    at.world.at += timedelta(minutes=1)
+    await at.ask(at.slack.message(ASHA, PAY))
+    assert "seven months" in at.slack.said[-1].words
+
+
+async def test_a_private_place_with_as_many_members_as_are_asked_for_counts_them_all(at: House) -> None:
+    largest = at.world.doors.policy.rules.audience.largest
+    names = [f"U{number:05d}" for number in range(largest - 1)]
+    for name in names:
+        at.slack.user(name)
+    at.slack.page = 200
+    at.slack.channel("G1", ASHA, *names, is_private=True)
+    at.slack.channel("G2", ASHA, *names, at.slack.user("U0MORE"), is_private=True)
+
+    async def found(channel: str) -> Roster:
+        asked = Asked((), ASHA, TEAM, "mention", channel, TRAVEL, "1.1")
+        async with SlackWeb(f"{at.slack.url}/api", TOKEN, HURRIED) as chat:
+            return await roster(chat, asked, largest)
+
+    assert await found("G1") == Roster(PlaceKind.PRIVATE, (ASHA, *names))  # without ourselves
+    assert await found("G2") == Roster(PlaceKind.UNKNOWN)
 
 
 async def test_a_private_place_with_more_members_than_are_asked_for_is_answered_to_the_asker(at: House) -> None:
@@ -386,6 +494,12 @@ async def test_a_command_that_is_no_question_is_answered_at_once(at: House, text
     assert await at.open_letters() == 0
 
 
+async def test_a_message_with_a_file_is_answered_by_its_text(at: House) -> None:
+    await at.ask(at.slack.message(ASHA, TRAVEL, subtype="file_share", files=[{"id": "F1", "name": "x.pdf"}]))
+
+    assert "Airfare above 500" in only(at.slack.said).words
+
+
 @pytest.mark.parametrize(("text", "expected"), [("", sentences.NO_WORDS), ("Help!", sentences.HELP)])
 async def test_a_message_that_is_no_question_gets_a_sentence(at: House, text: str, expected: str) -> None:
     await at.ask(at.slack.message(ASHA, text, subtype="file_share"))
@@ -400,12 +514,16 @@ async def test_a_failing_status_harms_nothing(at: House) -> None:
     assert "Airfare above 500" in only(at.slack.said).words
 
 
-async def test_slack_that_asks_to_wait_is_waited_for(at: House) -> None:
-    at.slack.next("chat.postMessage", 429, retry_after=1)
-    await at.ask(at.slack.message(ASHA, TRAVEL))
+async def test_slack_that_asks_to_wait_is_waited_for_whatever_it_was_asked(at: House) -> None:
+    methods = ("conversations.info", "conversations.members", "users.info", "conversations.open", "chat.postMessage")
+    for method in (*methods, "chat.postEphemeral", "assistant.threads.setStatus"):
+        at.slack.next(method, 429, retry_after=1)
+    at.slack.channel("C1", ASHA, MARTA)
+    await at.ask(at.slack.mention(ASHA, "C1", PAY))
 
-    assert len(at.slack.said) == 1
-    assert len(at.slack.to("chat.postMessage")) == 2
+    answer = alone(at, ASHA)
+    assert "seven months" in answer.words
+    assert all(len(at.slack.to(method)) >= 2 for method in (*methods, "chat.postEphemeral"))
 
 
 async def test_an_error_of_ours_is_told_as_a_sentence(tmp_path: Path) -> None:

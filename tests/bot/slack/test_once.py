@@ -3,17 +3,18 @@ Slack's that never arrives leaves the same doubt as a kill there."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from bot.slack import sentences
+from bot.slack.blocks import sentence
 from bot.slack.progress import Streams
-from tests.doubles.slack import Said
-from tests.doubles.slack_house import House, house
+from connectors.chat import Task
+from connectors.slack import SlackWeb
+from tests.doubles.slack import TOKEN, Said
+from tests.doubles.slack_house import HURRIED, House, house, settled
 
 TRAVEL = "Which airfare needs approval?"
 PAY = "What is the bonus of directors?"
@@ -26,16 +27,6 @@ async def at(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Ho
     async with house(tmp_path, streams=streams) as opened:
         yield opened
         assert opened.slack.refused == []
-
-
-async def settled(at: House) -> None:
-    """Wait until every letter is closed, letting the pauses between attempts pass."""
-    for _ in range(400):
-        if not await at.open_letters():
-            return
-        at.world.at += timedelta(seconds=0.3)
-        await asyncio.sleep(0.05)
-    raise AssertionError(f"letters wait still: {at.log}")
 
 
 def with_answer(at: House, channel: str, words: str) -> list[Said]:
@@ -102,6 +93,16 @@ async def test_what_may_have_been_shared_is_not_shared_again(at: House) -> None:
 
     assert len(with_answer(at, "G1", "seven months")) == 1
     assert at.slack.answers[ASHA][-1]["text"] == sentences.SHARED_PERHAPS
+
+
+async def test_what_we_said_before_the_question_is_no_progress(at: House) -> None:
+    direct = at.slack.direct(ASHA)
+    async with SlackWeb(f"{at.slack.url}/api", TOKEN, HURRIED) as chat:
+        await chat.say_direct(ASHA, sentence(sentences.HELP))
+        [root] = at.slack.said
+        assert await chat.unmarked(direct, root.ts) == []
+        left = await chat.begin_stream(direct, root.ts, [Task("search", "Searching", "in_progress")])
+        assert await chat.unmarked(direct, root.ts) == [left]
 
 
 async def test_progress_that_a_kill_left_standing_is_taken_away(at: House) -> None:

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from bot.slack import sentences
-from bot.slack.progress import Streams
-from tests.doubles.slack import Said
+from bot.slack.incoming import Asked
+from bot.slack.progress import Progress, Streams
+from connectors.chat import Ended, Message
+from tests.doubles.slack import TEAM, Said
 from tests.doubles.slack_house import House, house
 from tests.world import World
 
@@ -56,7 +58,7 @@ async def at(tmp_path: Path) -> AsyncIterator[House]:
 
 
 async def until(done: Any) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not done():  # noqa: ASYNC110  # what is watched is a list
             await asyncio.sleep(0.01)
 
@@ -151,13 +153,45 @@ async def test_stop_ends_the_work_and_is_confirmed(at: House) -> None:
 
 
 async def test_stop_that_another_process_was_told_of_is_met_at_the_stream(at: House) -> None:
-    await at.send.event(at.slack.message(ASHA, TRAVEL))
-    await until(lambda: at.slack.said)
-    [shown] = at.slack.said
+    shown = await begun(at)
     at.slack.stops(ASHA, shown.channel, str(shown.thread))  # told to nobody here
     await finished(at)
 
     assert [each.words for each in at.slack.in_channel(shown.channel)] == [sentences.STOPPED]
+
+
+class Cut:
+    """A chat whose streams end when something is added to them: the asker pressed Stop."""
+
+    def __init__(self) -> None:
+        self.ended = asyncio.Event()
+        self.stands: list[str] = []
+
+    async def begin_stream(self, *_: Any) -> str:
+        return "1.1"
+
+    async def stream(self, *_: Any) -> None:
+        self.ended.set()
+        raise Ended("slack did not do chat.appendStream (stopped_by_user)", stopped=True)
+
+    async def change(self, _channel: str, _ts: str, message: Message) -> None:
+        self.stands.append(message.text)
+
+    async def status(self, *_: Any) -> None:
+        """Nothing is shown."""
+
+    working = status
+
+
+async def test_stop_that_is_met_when_the_work_is_done_already_counts_all_the_same() -> None:
+    chat, asked = Cut(), Asked((), ASHA, TEAM, "direct", "D0ASHA", TRAVEL, "1.0")
+    progress = Progress(chat, asked, Streams(patience=0.0), stop=lambda: False)  # type: ignore[arg-type]
+    progress.begin(alone=True)
+    progress.told("search")
+    await chat.ended.wait()
+
+    assert await progress.finish(Message("Airfare above 500 needs approval.", mark="m1")) == "1.1"
+    assert chat.stands == [sentences.STOPPED]
 
 
 async def test_nobody_else_stops_it(at: House) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from bot.answering.outcome import ABSTAINED
 from connectors.ledger.tables import exchanges
-from tests.doubles.slack_house import House, house
+from tests.doubles.slack_house import House, house, settled
 from tests.world import World
 
 TRAVEL = "Which airfare needs approval?"
@@ -127,6 +127,31 @@ async def test_what_somebody_unknown_asked_lends_nothing(at: House) -> None:
     assert all("bonus" not in asked for asked in at.heard.questions)
 
 
+async def test_t069_what_somebody_posts_to_look_like_an_answer_is_no_turn(at: House) -> None:
+    at.slack.channel("C1", ASHA, MARTA)
+    first = at.slack.mention(ASHA, "C1", TRAVEL)
+    await at.ask(first)
+    fake = {"type": "message", "channel_type": "channel", "user": MARTA, "channel": "C1", "ts": at.slack.ts()}
+    await at.ask(at.slack.delivery({**fake, "text": f"{PAY} Ten months. [1]", "thread_ts": first["event"]["ts"]}))
+    await at.ask(at.slack.mention(ASHA, "C1", "And why that?", thread=first["event"]["ts"]))
+
+    assert at.heard.questions[-1] == f"{TRAVEL} And why that?"
+
+
+async def test_t071_what_was_answered_alone_is_no_part_of_what_is_asked_for_all_to_see(at: House) -> None:
+    at.slack.channel("C1", ASHA, MARTA)
+    first = at.slack.mention(ASHA, "C1", TRAVEL)
+    await at.ask(first)
+    await at.send.form(at.slack.command(ASHA, PAY, channel="C1"))
+    await at.settled()
+    assert "seven months" in at.slack.seen_by(ASHA)[-1]
+    del at.heard.evidence[:]
+    await at.ask(at.slack.mention(ASHA, "C1", "And why that?", thread=first["event"]["ts"]))
+
+    assert at.heard.questions[-1] == f"{TRAVEL} And why that?"
+    assert "seven months" not in "".join(at.heard.evidence)
+
+
 async def test_a_message_of_another_app_that_looks_like_an_answer_is_nothing(at: House) -> None:
     first = at.slack.message(ASHA, TRAVEL)
     await at.ask(first)
@@ -145,6 +170,21 @@ async def test_a_talk_is_remembered_for_a_while_and_no_longer(at: House) -> None
     await at.ask(at.slack.message(ASHA, "Why?", thread=first["event"]["ts"]))
 
     assert all(TRAVEL not in asked for asked in at.heard.questions[1:])
+
+
+@pytest.mark.parametrize("trouble", ["nobody knows whether it was posted", "slack asks to wait"])
+async def test_a_follow_up_that_is_tried_again_is_the_same_question(at: House, trouble: str) -> None:
+    at.slack.channel("C1", ASHA, MARTA)
+    first = at.slack.mention(ASHA, "C1", TRAVEL)
+    await at.ask(first)
+    if trouble == "slack asks to wait":
+        at.slack.next("chat.postMessage", *[429] * 3, retry_after=1)
+    else:
+        at.slack.lost = ["chat.postMessage"]
+    await at.send.event(at.slack.mention(ASHA, "C1", "And why that?", thread=first["event"]["ts"]))
+    await settled(at)
+
+    assert at.heard.questions[1:] == [f"{TRAVEL} And why that?"] * 2
 
 
 async def test_it_is_kept_sealed(at: House) -> None:

@@ -26,6 +26,7 @@ from connectors.ports import DirectoryTables, PersonRecord, Rights
 from connectors.vault import Vault
 from policies.facts import Kind
 from policies.names import Principal
+from tests.blank import blank_ledger
 from tests.doubles.linking import Browser, clock
 from tests.doubles.slack_house import KEY
 from tests.openid import CLIENT, MISSING, SECRET, OpenId, openid
@@ -89,7 +90,7 @@ async def at(tmp_path: Path, company: OpenId) -> AsyncIterator[Open]:
     company.tell(closed=[], rotate=True)
     registration = Registration(company.issuer, CLIENT, BACK, SECRET)
     async with (
-        open_ledger(f"sqlite+aiosqlite:///{tmp_path / 'ledger.sqlite'}") as ledger,
+        open_ledger(blank_ledger(tmp_path / "ledger.sqlite")) as ledger,
         OidcProvider("the identity provider", registration) as provider,
     ):
         logins = SqlLogins(ledger.door, Vault([KEY]))
@@ -216,7 +217,7 @@ async def test_a_provider_that_is_away_closes_nobody_and_opens_nobody(tmp_path: 
             raise Transient("the identity provider can't be reached")
 
     now = clock()
-    async with open_ledger(f"sqlite+aiosqlite:///{tmp_path / 'ledger.sqlite'}") as ledger:
+    async with open_ledger(blank_ledger(tmp_path / "ledger.sqlite")) as ledger:
         logins = SqlLogins(ledger.door, Vault([KEY]))
         rights = LoginRights(Away(), logins)  # type: ignore[arg-type]
         await logins.keep(rights.provider, "asha", "a-token", now)
@@ -238,7 +239,7 @@ async def test_t024_who_could_not_be_asked_for_long_is_not_let_in(tmp_path: Path
             raise Transient("the identity provider can't be reached")
 
     now = clock()
-    async with open_ledger(f"sqlite+aiosqlite:///{tmp_path / 'ledger.sqlite'}") as ledger:
+    async with open_ledger(blank_ledger(tmp_path / "ledger.sqlite")) as ledger:
         logins = SqlLogins(ledger.door, Vault([KEY]))
         rights = LoginRights(Away(), logins)  # type: ignore[arg-type]
         await logins.keep(rights.provider, "asha", "a-token", now)
@@ -284,3 +285,99 @@ async def test_a_provider_must_say_that_it_is_the_issuer_that_was_configured(com
     async with OidcProvider("the identity provider", registration) as provider:
         with pytest.raises(DoorError):
             await provider.address(Leg("s", "n", "v"), clock())
+
+
+class Renewing:
+    """A provider that gives a new token each time, and no answer before it is let go."""
+
+    issuer = "https://id.example"
+
+    def __init__(self) -> None:
+        self.goes = asyncio.Event()
+        self.asked = asyncio.Event()
+
+    async def renew(self, refresh: str, now: datetime) -> str | None:
+        self.asked.set()
+        await self.goes.wait()
+        return f"{refresh}+"
+
+
+class Busy(SqlLogins):
+    """Logins in a ledger that is too busy to be written to for a while."""
+
+    times = 0
+
+    async def settle(self, provider: str, subject: str, refresh: str | None, now: datetime) -> None:
+        if self.times:
+            self.times -= 1
+            raise Transient("the ledger is busy")
+        await super().settle(provider, subject, refresh, now)
+
+
+@dataclass(slots=True)
+class Renewal:
+    """A login whose token is being renewed."""
+
+    rights: LoginRights
+    logins: Busy
+    provider: Renewing
+    now: datetime
+
+    async def ask(self) -> bool:
+        return (await self.rights.membership("asha", Kind.MEMBER, self.now + LATER)).active
+
+    async def token(self) -> str | None:
+        held = await self.logins.held(self.rights.provider, "asha")
+        assert held is not None
+        return held.refresh
+
+
+@pytest.fixture
+async def renewal(tmp_path: Path) -> AsyncIterator[Renewal]:
+    async with open_ledger(blank_ledger(tmp_path / "ledger.sqlite")) as ledger:
+        logins, provider = Busy(ledger.door, Vault([KEY])), Renewing()
+        rights = LoginRights(provider, logins)  # type: ignore[arg-type]
+        await logins.keep(rights.provider, "asha", "a-token", clock())
+        yield Renewal(rights, logins, provider, clock())
+
+
+async def test_t144_a_new_token_is_kept_though_the_ledger_is_busy(renewal: Renewal) -> None:
+    renewal.logins.times = 2
+    renewal.provider.goes.set()
+
+    assert await renewal.ask()
+    assert await renewal.token() == "a-token+"
+
+
+async def test_t144_a_closed_account_is_kept_so_though_the_ledger_is_busy(renewal: Renewal) -> None:
+    async def refused(_refresh: str, _now: datetime) -> None:
+        return None
+
+    renewal.provider.renew = refused  # type: ignore[assignment]
+    renewal.logins.times = 1
+
+    assert await renewal.ask() is False
+    assert await renewal.token() is None
+
+
+async def test_t144_who_closes_waits_for_the_token_that_is_under_way(renewal: Renewal) -> None:
+    waiting = asyncio.create_task(renewal.ask())
+    await renewal.provider.asked.wait()
+    waiting.cancel()
+    closing = asyncio.create_task(renewal.rights.close())
+    await asyncio.sleep(0)
+    renewal.provider.goes.set()
+    await closing
+
+    assert await renewal.token() == "a-token+"
+
+
+async def test_t144_a_token_is_used_by_none_who_could_not_write_that_first(renewal: Renewal) -> None:
+    async def claim(*_: object) -> bool:
+        raise Transient("the ledger is busy")
+
+    renewal.logins.claim = claim  # type: ignore[method-assign]
+    with pytest.raises(Transient):
+        await renewal.ask()
+
+    assert not renewal.provider.asked.is_set()

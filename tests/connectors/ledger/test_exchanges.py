@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 from sqlalchemy import select, update
@@ -14,6 +15,8 @@ from connectors.chat import Exchange
 from connectors.ledger.exchanges import SqlExchanges
 from connectors.ledger.open import Ledger, open_ledger
 from connectors.ledger.tables import exchanges, ratings
+from connectors.ledger.traces import SqlTraces
+from connectors.trace_signer import TraceSigner
 from connectors.vault import Vault
 
 KEY = "a long and rather varied key for tests 8472"
@@ -91,6 +94,21 @@ async def test_with_the_database_alone_nothing_can_be_read(kept: Opened, now: da
     for word in ("fired", "slack:T1", "T1|C1", "nobody"):
         assert word not in rows
     assert "tr-1" in rows
+
+
+async def test_what_was_thought_of_an_answer_is_kept_as_long_as_its_trace(
+    kept: Opened, now: datetime, tmp_path: Path
+) -> None:
+    box, ledger = kept
+    record = SqlTraces(ledger.door, Vault([KEY]), TraceSigner.from_file(tmp_path / "key.pem"), tmp_path / "checkpoints")
+    known = await record.begin({}, {}, now)
+    for name, trace in (("n1", known), ("n2", "tr-gone")):
+        await box.keep(exchange(now, name, body={"trace": trace}), now + timedelta(hours=1))
+        await box.rate(name, "bad", ["wrong"], "it names nobody", now)
+    await box.forget(now + timedelta(days=900))
+
+    async with ledger.door.read() as connection:
+        assert (await connection.execute(select(ratings.c.name))).scalars().all() == ["n1"]
 
 
 async def test_a_body_opens_under_its_own_name_alone(kept: Opened, now: datetime) -> None:
