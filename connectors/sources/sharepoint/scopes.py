@@ -17,7 +17,7 @@ from typing import TypeVar
 from connectors.errors import Stop, Transient
 from connectors.ports import Memory
 from connectors.records import Inherits, Node, Own
-from connectors.sources.sharepoint.client import Client, Json, Refused
+from connectors.sources.sharepoint.client import LOST, Client, Json, Refused
 from connectors.sources.sharepoint.permissions import Assigned, SiteRights, read, written
 from connectors.sources.sharepoint.principals import SharingLink, same
 from connectors.sources.sharepoint.tree import UNREAD
@@ -182,9 +182,9 @@ class Scopes:
         try:
             said = (await self.client.rest(self.listing.web.url, path)).get("HasUniqueRoleAssignments")
         except Refused as error:
-            if error.status not in (400, 404):
+            if error.status not in (400, *LOST):
                 raise
-            return None
+            return None  # a refusal is of this object alone: its rights are read next, and are refused as well
         return said if isinstance(said, bool) else None
 
     def _item(self, number: str) -> str:

@@ -104,6 +104,20 @@ async def test_an_object_that_never_answers_goes_dark_alone(here: Office, place:
     assert await house.names(here.asha) == {"handbook.md"}
 
 
+@pytest.mark.parametrize("code", [403, 423])
+async def test_an_object_of_which_nothing_is_told_is_closed_alone(here: Office, code: int) -> None:
+    tenant, house = here.house.tenant, here.house
+    locked = tenant.file(here.site.web.lists[0], "locked.md", "Locked by and by")
+    await house.sync()
+    assert await house.names(here.asha) == {"handbook.md", "locked.md"}
+
+    house.vendor.fault(rf"items\({locked.number}\)", status(code))
+    tenant.set_fields(locked, Title="Told by delta")
+    house.pause = timedelta(minutes=11)
+    await house.sync(hurried=False)
+    assert await house.names(here.asha) == {"handbook.md"}
+
+
 async def test_many_objects_that_do_not_answer_are_no_look(here: Office) -> None:
     tenant, house = here.house.tenant, here.house
     tenant.gaps = Gaps(flags_of_collections=True)
