@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from connectors.errors import Transient
+from connectors.errors import Stop, Transient
 from connectors.ports import Memory
 from connectors.records import Inherits, Node, Own
-from connectors.sources.sharepoint.client import Client, Json, Refused
+from connectors.sources.sharepoint.client import LOST, Client, Json, Refused
 from connectors.sources.sharepoint.permissions import Assigned, SiteRights, read, written
 from connectors.sources.sharepoint.principals import SharingLink, same
 from connectors.sources.sharepoint.tree import UNREAD
@@ -26,6 +26,7 @@ from policies.access import Unknown
 
 AT_ONCE = 4  # objects whose rights are read side by side
 PAGE = "2000"
+PATIENCE = 5  # objects in a row that do not say whether they have rights of their own, before the look ends
 MOST_SINGLES = 20_000  # objects that are asked one by one in a run, where a list does not tell of all at once
 _WRITTEN_AT_ONCE = 500
 _NEVER = datetime(1, 1, 2, tzinfo=UTC)  # an expiry before this is none: DateTime.MinValue
@@ -93,7 +94,7 @@ class Looked:
     """What a look at the rights in a list came to."""
 
     complete: bool = True
-    sure: bool = True  # nothing is left of which only a later look can say whose rights count
+    sure: bool = True  # nothing is left that did not answer, and that an early look may find answering
     unread: int = 0  # objects whose rights could not be read this time
     problem: str = ""
 
@@ -155,9 +156,18 @@ class Scopes:
     async def _ask_each(self, unclear: Mapping[str, str]) -> dict[str, str]:
         """Which of these have rights of their own, asked one by one."""
         found: dict[str, str] = {}
+        silent = 0
 
         async def ask(pair: tuple[str, str]) -> None:
-            flag = await self._flag(pair[1])
+            nonlocal silent
+            try:
+                flag = await self._flag(pair[1])
+                silent = 0
+            except Transient:
+                silent += 1
+                if silent == PATIENCE:  # it is not about these objects
+                    raise
+                flag = None
             if flag is not False:  # what is not said is read: SharePoint tells the rights that count in any case
                 found[pair[0]] = pair[1]
 
@@ -167,14 +177,14 @@ class Scopes:
     async def _flag(self, number: str) -> bool | None:
         self._singles += 1
         if self._singles > MOST_SINGLES:
-            raise Transient(f"{self.listing.title!r} has too many items to ask about each")
+            raise Stop(f"{self.listing.title!r} has too many items to ask about each")
         path = f"{self._item(number)}?$select=Id,HasUniqueRoleAssignments"
         try:
             said = (await self.client.rest(self.listing.web.url, path)).get("HasUniqueRoleAssignments")
         except Refused as error:
-            if error.status not in (400, 404):
+            if error.status not in (400, *LOST):
                 raise
-            return None
+            return None  # a refusal is of this object alone: its rights are read next, and are refused as well
         return said if isinstance(said, bool) else None
 
     def _item(self, number: str) -> str:

@@ -315,9 +315,9 @@ class SharePointSource:
         swept = again or "objects" in run.due
         scopes = Scopes(listing, rights, self._client, memory, run.now)
         looked = await self._contents(listing, scopes, list(closed), again or "enumeration" in run.due, swept, run)
-        if not looked.complete:
-            run.fault(f"{listing.title!r} at {address}: {looked.problem}", passing=True)
-        await self._looked_at(listing.key, run.now if swept and looked.sure else None, scopes.next_end)
+        if not looked.complete:  # what is refused stays nobody's, and is asked for again each time
+            run.fault(f"{listing.title!r} at {address}: {looked.problem}", passing=not looked.sure)
+        await self._looked_at(listing.key, run.now if swept else None, scopes.next_end)
         async for change in self._settle(listing.key, run):
             yield change
 
@@ -400,12 +400,11 @@ class SharePointSource:
             scopes = Scopes(listing, rights, self._client, self._memory, run.now)
             looked = await (scopes.sweep() if done.whole else self._suspects(done, scopes, ()))
             if not looked.complete:
-                run.fault(f"{listing.title!r}: {looked.problem}", passing=True)
+                run.fault(f"{listing.title!r}: {looked.problem}", passing=not looked.sure)
             if ended:
                 await scopes.recompute()
             known = [each for each in (scopes.next_end, None if ended else ends) if each is not None]
-            at = run.now if done.whole and looked.sure else None
-            await self._looked_at(container.key, at, min(known, default=None))
+            await self._looked_at(container.key, run.now if done.whole else None, min(known, default=None))
         await keep_cursor(self._memory, listing, done)
         if done.quiet and not done.whole and not ended and container.key not in run.owing:
             run.settled.add(container.key)  # nothing in it is different

@@ -11,6 +11,7 @@ from connectors.records import Inherits, Node
 from connectors.sources.sharepoint.items import _node
 from connectors.sources.sharepoint.scopes import Row
 from connectors.sources.sharepoint.webs import LIST, Listing, Web
+from tests.doubles.sharepoint.tenant import Gaps
 from tests.doubles.sharepoint.wire import Asked, Bend, Reply, nothing, status
 from tests.sharepoint_house import Office
 
@@ -36,11 +37,24 @@ async def test_rights_that_are_refused_stay_nobodys_when_groups_are_opened_again
     assert await house.names(here.cleo) == {"own.md"}
 
 
+async def test_one_object_that_is_refused_for_good_does_not_have_everything_looked_at_in_each_run(here: Office) -> None:
+    tenant, house = here.house.tenant, here.house
+    own = tenant.file(here.site.web.lists[0], "own.md", "With rights of its own")
+    tenant.grant(own, here.cleo)
+    house.vendor.fault(rf"items\({own.number}\)/roleassignments", status(423))
+    report = await house.sync()
+    assert not report.complete
+    assert await house.names(here.cleo) == set()
+
+    house.vendor.count.clear()
+    await house.sync(hurried=False)
+    assert not [each for each in house.vendor.count.asked if "roleassignments" in each]
+
+
 @pytest.mark.parametrize("bend", [status(500), nothing], ids=["500", "nothing"])
 async def test_what_has_rights_of_its_own_since_that_are_not_told_is_nobodys(here: Office, bend: Bend) -> None:
     tenant, house = here.house.tenant, here.house
     await house.sync()
-    looked_at = [node.facts["objects_at"] async for node in house.memory.containers()]
     assert await house.names(here.asha) == {"handbook.md"}
 
     tenant.break_inheritance(here.file, copy=False)
@@ -49,8 +63,6 @@ async def test_what_has_rights_of_its_own_since_that_are_not_told_is_nobodys(her
     report = await house.sync()
     assert not report.complete
     assert await house.over() == []
-    after = {node.facts["path"]: node.facts["objects_at"] async for node in house.memory.containers()}
-    assert after[here.site.web.lists[0].path] in looked_at
 
     house.vendor.mend()
     await house.sync()
@@ -71,6 +83,51 @@ async def test_files_whose_content_is_refused_are_passed_over_and_asked_for_agai
     house.vendor.mend()
     await house.sync()
     assert await house.names(here.asha) == {"handbook.md", *(each.name for each in locked)}
+
+
+@pytest.mark.parametrize("place", ["/roleassignments", ""], ids=["its rights", "anything"])
+async def test_an_object_that_never_answers_goes_dark_alone(here: Office, place: str) -> None:
+    """Its own lease runs out; what else is in its library was read, and stays."""
+    tenant, house = here.house.tenant, here.house
+    tenant.gaps = Gaps(flags_of_collections=True)
+    own = tenant.file(here.site.web.lists[0], "own.md", "With rights of its own")
+    tenant.break_inheritance(own, copy=False)
+    tenant.grant(own, here.cleo)
+    await house.sync()
+    assert await house.names(here.cleo) == {"own.md"}
+
+    house.vendor.fault(rf"items\({own.number}\){place}", status(500))
+    for _ in range(3):
+        tenant.wait(timedelta(hours=11))
+        await house.sync(hurried=False)
+    assert await house.names(here.cleo) == set()
+    assert await house.names(here.asha) == {"handbook.md"}
+
+
+@pytest.mark.parametrize("code", [403, 423])
+async def test_an_object_of_which_nothing_is_told_is_closed_alone(here: Office, code: int) -> None:
+    tenant, house = here.house.tenant, here.house
+    locked = tenant.file(here.site.web.lists[0], "locked.md", "Locked by and by")
+    await house.sync()
+    assert await house.names(here.asha) == {"handbook.md", "locked.md"}
+
+    house.vendor.fault(rf"items\({locked.number}\)", status(code))
+    tenant.set_fields(locked, Title="Told by delta")
+    house.pause = timedelta(minutes=11)
+    await house.sync(hurried=False)
+    assert await house.names(here.asha) == {"handbook.md"}
+
+
+async def test_many_objects_that_do_not_answer_are_no_look(here: Office) -> None:
+    tenant, house = here.house.tenant, here.house
+    tenant.gaps = Gaps(flags_of_collections=True)
+    for number in range(8):
+        tenant.file(here.site.web.lists[0], f"{number}.md", f"Number {number}")
+    house.vendor.fault(r"items\(\d+\)\?", status(500))
+    report = await house.sync()
+
+    assert not report.complete
+    assert await house.names(here.asha) == set()
 
 
 def without(name: str) -> Bend:

@@ -402,7 +402,8 @@ async def test_the_groups_of_one_tenant_say_nothing_in_another(
     open_office: Opening, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """ONX 12580: the same people, the same ids of groups, another tenant."""
-    async with open_office() as first, office(tmp_path_factory.mktemp("other")) as second:
+    other = office(tmp_path_factory.mktemp("other"), in_memory=True)
+    async with open_office() as first, other as second:
         second.house.tenant.id = "5e0e1a52-0000-4000-8000-00000000beef"
         second.house.vendor.login.tenant = second.house.tenant.id
         await first.house.sync()
