@@ -75,6 +75,10 @@ class Memory(Protocol):
         """Every node of a container, in no order; its own node too."""
         ...
 
+    def ruled(self, container: str) -> AsyncIterator[Node]:
+        """Those nodes of a container that have rules of their own; its own node too, where it has."""
+        ...
+
     def containers(self) -> AsyncIterator[Node]:
         """Every node that is its own container."""
         ...

@@ -94,6 +94,12 @@ class SqlMemory:
         async for node in self._pages(select(nodes).where(nodes.c.container == container)):
             yield node
 
+    async def ruled(self, container: str) -> AsyncIterator[Node]:
+        """Those nodes of a container that have rules of their own, by key."""
+        query = select(nodes).where(nodes.c.container == container, nodes.c.rules.is_not(None))
+        async for node in self._pages(query):
+            yield node
+
     async def containers(self) -> AsyncIterator[Node]:
         """Every node that is its own container, by key."""
         async for node in self._pages(select(nodes).where(nodes.c.container == nodes.c.key)):
@@ -267,12 +273,13 @@ def _parted(keys: Iterable[str]) -> Iterable[list[str]]:
 async def _placed(connection: AsyncConnection, rows: Sequence[Any]) -> list[Placed]:
     query = (
         select(document_ancestors.c.document, document_ancestors.c.ancestor)
-        .where(document_ancestors.c.document.in_([row.id for row in rows]))
+        .where(document_ancestors.c.document.in_(each_number("numbers")))
         .order_by(document_ancestors.c.document, document_ancestors.c.depth)
     )
     above: dict[int, list[str]] = {}
     if rows:
-        for number, ancestor in (await connection.execute(query)).all():
+        numbers = json.dumps([row.id for row in rows])
+        for number, ancestor in (await connection.execute(query, {"numbers": numbers})).all():
             above.setdefault(number, []).append(ancestor)
     return [
         Placed(

@@ -33,7 +33,7 @@ from connectors.records import (
 )
 from connectors.sync.placing import Join, Place, Placing, differs
 from connectors.sync.reconcile import SHARE, SPARED
-from policies.access import NOBODY, Access
+from policies.access import NOBODY, Access, digest
 from policies.facts import ScopeState
 from policies.names import DocumentId
 
@@ -122,9 +122,25 @@ async def settle(
     once. `describe`: tells of the documents of which the ledger has to be told, where the source does not itself;
     `everything`: of all of them, as a run without a cursor does.
 
+    Where the container's own rules are others than the ledger's, all rules there that the ledger holds are told before
+    anything else is read, so that what was taken away is gone at once, however large the container is.
+
     What is closed is opened when it was read again: an object when its rules were, the container when its node's were.
     What stands above the container is opened by whoever closed it.
     """
+    if base_at is None:
+        own = (await memory.get([container])).get(container)
+        base_at = now if own is None else own.rules_at
+
+    def rules_of(placing: Placing) -> Mapping[str, ScopeRules]:
+        return placing.rules(source, base, base_at, join, lease)
+
+    stated = dict(await memory.stated())
+    if container in stated and differs(rules_of(Placing(container, within, ()))[container], stated[container]):
+        for rule in rules_of(await _ruled(memory, container, within)).values():
+            if rule.root in stated and differs(rule, stated[rule.root]):
+                stated[rule.root] = StatedRules(digest(rule.access), rule.state, rule.verified_at, rule.lease)
+                yield AccessChanged(rule)
     owed = await memory.note(_OWED + container)
     nodes = {node.key: node async for node in memory.of_container(container)}
     placed = {each.key: each async for each in memory.placed(container)}
@@ -136,8 +152,6 @@ async def settle(
     kept = {key: node for key, node in nodes.items() if key not in losses.unseen}
     documents = [key for key, node in sorted(kept.items()) if node.is_document]
     placed |= await memory.places([key for key in documents if key not in placed])
-    if base_at is None:
-        base_at = nodes[container].rules_at if container in nodes else now
     placing = Placing(container, within, kept.values())
     view = _View(placing, documents, kept, placed, losses, closed, describe is not None, everything)
 
@@ -145,8 +159,7 @@ async def settle(
         yield Closed(root, reason)
     for other in sorted(losses.left_for):
         await memory.keep_note(_OWED + other, now.isoformat())
-    stated = await memory.stated()
-    rules = placing.rules(source, base, base_at, join, lease)
+    rules = rules_of(placing)
     for rule in rules.values():
         if differs(rule, stated.get(rule.root)):
             yield AccessChanged(rule)
@@ -171,6 +184,18 @@ async def settle(
         yield Reopened(root)
     if owed is not None and owed == await memory.note(_OWED + container):
         await memory.keep_note(_OWED + container, None)
+
+
+async def _ruled(memory: Memory, container: str, within: tuple[str, ...]) -> Placing:
+    """The places of what has rules of its own in a container, and of nothing else but what that stands in."""
+    nodes = {node.key: node async for node in memory.ruled(container)}
+    for _ in range(_DEEPEST):
+        missing = {node.parent for node in nodes.values() if node.parent is not None} - nodes.keys()
+        above = {key: node for key, node in (await memory.get(sorted(missing))).items() if node.container == container}
+        if not above:
+            break
+        nodes |= above
+    return Placing(container, within, nodes.values())
 
 
 async def _told(

@@ -93,6 +93,13 @@ class MemorySuite:
         assert {each.key async for each in memory.containers()} == {"top", "other"}
         assert len(await memory.get([each.key for each in many])) == len(many)
 
+    async def test_nodes_with_rules_of_their_own_are_found_alone(self, memory: SqlMemory) -> None:
+        ruled = [node("top", None, rules=Own(AccessExpr.any_of(HR))), node("a", rules=Own(Unknown("403")))]
+        elsewhere = node("c", container="other", rules=Own(NOBODY))
+        await memory.put([*ruled, node("b"), elsewhere])
+
+        assert [each async for each in memory.ruled("top")] == sorted(ruled, key=lambda each: each.key)
+
     async def test_below_ends_where_a_circle_closes(self, memory: SqlMemory) -> None:
         await memory.put([node("a", "c"), node("b", "a"), node("c", "b"), node("d", "c"), node("e")])
 

@@ -1,8 +1,8 @@
 """What people were allowed, and when; and what they are shown, which has to be in it at every moment.
 
 Words are compared and not documents alone: each version of each text of a double holds a word that nothing else ever
-says (`canary17x`), and a title may hold one too (`title17x`). So a text that is shown under another document, to the
-readers of another time, or together with what it includes is seen.
+says (`canary17x`), and a title may hold one too (`title17x`). So it is seen where a text is shown under another
+document, to the readers of another time, or within what includes it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -27,16 +27,16 @@ from tests.connectors.sync.tree import Tap
 
 Words = frozenset[tuple[str, str]]  # a document's key, and a word of it
 Allowed = Mapping[str, Words]  # by person
-CANARY = re.compile(r"(?:canary|title)\d+x")
+CANARY = re.compile(r"(?:canary|title)\d+x|ROLLED-UP")  # the last: what a page of SharePoint shows of others
 _MOST = 1_000  # passages of a small house
 
 
 LONG = int(os.environ.get("HISTORIES", "0"))
 
 
-def numbers() -> range:
-    """The histories that a test lives through: one, and a short one; `HISTORIES=200` makes it 200 long ones."""
-    return range(LONG or 1)
+def numbers(*few: int) -> Sequence[int]:
+    """The histories that a test lives through: these few, short ones; `HISTORIES=200` makes it the first 200, long."""
+    return range(LONG) if LONG else few
 
 
 def rounds(short: int, long: int) -> range:

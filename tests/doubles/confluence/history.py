@@ -8,8 +8,20 @@ pages show others by a macro, which names them by their titles.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from tests.doubles.confluence.wiki import CONTAINERS, LEAVES, Content, Grant, Wiki, anonymous, everyone, group, user
+from tests.doubles.confluence.wiki import (
+    CONTAINERS,
+    LEAVES,
+    Assigned,
+    Content,
+    Grant,
+    Wiki,
+    anonymous,
+    everyone,
+    group,
+    user,
+)
 
 Step = tuple[int, int, int]  # what is done, to which, with what
 PEOPLE = ("ann", "bob", "gus", "una", "adm")
@@ -25,6 +37,26 @@ def apply(wiki: Wiki, steps: Sequence[Step], told: Callable[[str], None] = lambd
             said.append(words)
             told(words)
     return said
+
+
+def revive(wiki: Wiki) -> str:
+    """Let everybody in again: a wiki that nobody may read any more has no history."""
+    for space in wiki.spaces.values():
+        if space.blocked:
+            wiki.block(space.key, False)
+        if not space.gone:
+            reader = next((Assigned("USER", "robot", role) for role in wiki.roles), None)
+            wiki.grant(space.key, user("robot"), group(wiki.everybody_group))
+            wiki.assign(
+                space.key, *([reader, replace(reader, kind="GROUP", id=wiki.everybody_group)] if reader else [])
+            )
+    for content in _tree(wiki, *CONTAINERS, "blogpost"):
+        if content.read:
+            wiki.restrict(content.id)
+    for name in PEOPLE:
+        if not wiki.people[name].active:
+            wiki.reactivate(name)
+    return "everybody is let in again"
 
 
 def narrowing(step: Step) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.confluence_house import House, stocked
 from tests.connectors.sources.confluence.living import schema
+from tests.connectors.sources.past import LONG
 from tests.doubles.confluence.history import Step
 from tests.doubles.confluence.wiki import Wiki
 
@@ -23,12 +23,11 @@ EDITIONS = st.sampled_from(["cloud", "cloud", "datacenter"])
 
 
 def held(examples: int) -> settings:
-    """So many examples, always the same ones, none too slow; `HISTORIES=10` in the environment makes it ten times as
-    many, and makes short what failed."""
-    times = int(os.environ.get("HISTORIES", "0"))
+    """So many examples, always the same ones, none too slow; `HISTORIES=200` in the environment makes it that many, and
+    makes short what failed."""
     return settings(
-        max_examples=examples * max(1, times),
-        phases=tuple(Phase) if times else (Phase.explicit, Phase.generate),
+        max_examples=LONG or examples,
+        phases=tuple(Phase) if LONG else (Phase.explicit, Phase.generate),
         derandomize=True,
         deadline=None,
         database=None,
@@ -47,9 +46,3 @@ def live(edition: str, story: Callable[[House], Awaitable[None]], wiki: Wiki | N
 
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         asyncio.run(run(Path(folder)))
-
-
-def over(seen: dict[str, set[str]], *allowed: dict[str, set[str]]) -> dict[str, set[str]]:
-    """What people see beyond what any of these lets them see."""
-    most = {name: set().union(*(each[name] for each in allowed)) for name in seen}
-    return {name: keys - most[name] for name, keys in seen.items() if keys - most[name]}

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 # ---------------------------------------------------------------- P1
 
 
-@held(4)
+@held(2)
 @given(edition=EDITIONS, steps=st.lists(STEP, max_size=25))
 def test_after_a_full_look_everybody_sees_what_he_may_and_nothing_else(edition: str, steps: Steps) -> None:
     async def story(house: House) -> None:
