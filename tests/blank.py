@@ -67,6 +67,13 @@ def blank_ledger(path: Path) -> str:
     return _address(path)
 
 
+def blank_data(folder: Path) -> str:
+    """Make a data directory with an empty ledger; gives its name."""
+    folder.mkdir(mode=0o700)
+    blank_ledger(folder / "ledger.sqlite")
+    return str(folder)
+
+
 def _address(path: Path) -> str:
     return f"sqlite+aiosqlite:///{path}"
 

@@ -22,6 +22,7 @@ from bot.wiring import App, open_app
 from connectors.errors import Stop
 from connectors.ports import DirectoryTables, Finding, Membership, PersonRecord
 from policies.names import DocumentId, Principal
+from tests.blank import blank_data
 from tests.bot.test_web import Quiet
 from tests.doubles.far import Far, Told
 
@@ -54,7 +55,7 @@ def time(now: datetime) -> Clock:
 @pytest.fixture
 async def app(tmp_path: Path, time: Clock, told: Told) -> AsyncIterator[App]:
     (tmp_path / "token").write_text("s3cret\n")
-    settings = Settings.read({"FOOTNOTE_DATA": str(tmp_path / "data"), "FOOTNOTE_SYNC_EVERY": "1h"})
+    settings = Settings.read({"FOOTNOTE_DATA": blank_data(tmp_path / "data"), "FOOTNOTE_SYNC_EVERY": "1h"})
     kinds = {"far": told.open, "confluence": told.open, "sharepoint": told.open}
     async with open_app(settings, clock=time, far=kinds) as opened:
         yield opened

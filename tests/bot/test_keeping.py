@@ -14,11 +14,12 @@ from bot.looking import who, why
 from bot.settings import Settings
 from bot.wiring import App, open_app
 from connectors.errors import Stop
+from tests.blank import blank_data
 
 
 @pytest.fixture
 async def app(tmp_path: Path, now: datetime) -> AsyncIterator[App]:
-    async with open_app(Settings.read({"FOOTNOTE_DATA": str(tmp_path / "data")}), clock=lambda: now) as opened:
+    async with open_app(Settings.read({"FOOTNOTE_DATA": blank_data(tmp_path / "data")}), clock=lambda: now) as opened:
         yield opened
 
 

@@ -101,8 +101,12 @@ class House:
         raise AssertionError(f"letters wait still: {self.log}")
 
     async def ask(self, delivery: dict[str, Any]) -> None:
-        """Deliver an event and wait for its answer."""
-        status, body = await self.send.event(delivery)
+        """Deliver an event, as Slack does again where a busy machine did not take it in in time, and wait for its
+        answer."""
+        for retry in range(4):
+            status, body = await self.send.event(delivery, retry=retry)
+            if status != 503:
+                break
         assert (status, body) == (200, "")
         await self.settled()
 
