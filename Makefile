@@ -2,6 +2,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
+# Compiled modules are kept: many a test starts processes that would compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 UV_VERSION := 0.13.9
 VENV := .venv
@@ -16,7 +18,7 @@ demo: $(READY)
 ## test: run the whole test suite
 .PHONY: test
 test: $(READY)
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadfile
 
 ## lint: check style, formatting and types
 .PHONY: lint

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import aiosqlite.core
 import pytest
 
 
-@pytest.fixture(scope="session", autouse=True)
-def ledgers_without_threads() -> Iterator[None]:
+@pytest.fixture(autouse=True)
+def ledgers_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """The driver that goes to a thread and back for every statement stays where it is: most of the time of a sync in a
     test went into that. What the ledger does with its real driver is tested in `tests.connectors.ledger`."""
 
@@ -24,7 +24,5 @@ def ledgers_without_threads() -> Iterator[None]:
             self._connection = self._connector()
         return self
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(aiosqlite.core.Connection, "_execute", here)
-        patch.setattr(aiosqlite.core.Connection, "_connect", connect)
-        yield
+    monkeypatch.setattr(aiosqlite.core.Connection, "_execute", here)
+    monkeypatch.setattr(aiosqlite.core.Connection, "_connect", connect)

@@ -18,7 +18,7 @@ from policies.facts import ScopeState, Subject
 from policies.names import DocumentId
 from tests.confluence_house import POLICY, SPARE, House, stocked
 from tests.connectors.sources.confluence.drawing import MEMORY
-from tests.connectors.sources.confluence.living import HereParser, ready
+from tests.connectors.sources.confluence.living import HereParser, ready, schema
 from tests.connectors.sources.past import CANARY, Allowed, Past, differences, killed, shown
 from tests.connectors.sync.tree import Tap
 from tests.doubles.confluence import oracle
@@ -205,7 +205,7 @@ async def lives(drawn: Random, wiki: Wiki, count: int, **more: Any) -> AsyncIter
             folder = stack.enter_context(tempfile.TemporaryDirectory(dir=MEMORY))
             live = {"live_check": "all"} if wiki.edition == "cloud" else {}
             settings = {"lease": f"{int(LEASE.total_seconds())}s", **live, **more}
-            house = House(Path(folder), wiki, ledger_file=ready(), parser=HereParser(), settings=settings)
+            house = House(Path(folder), wiki, ledger_file=ready(schema), parser=HereParser(), settings=settings)
             await stack.enter_async_context(house.open())
             life = Life(drawn, house, Past(LEASE))
             life.asking = await stack.enter_async_context(house.far())
