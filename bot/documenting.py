@@ -119,7 +119,7 @@ def _below(path: str, command: click.Command) -> Iterator[tuple[str, click.Comma
 
 
 def _section(path: str, command: click.Command) -> str:
-    context = click.Context(command, info_name=path)
+    context = click.Context(command, info_name=path, help_option_names=cli.context_settings["help_option_names"])
     usage = " ".join([path, *command.collect_usage_pieces(context)])
     options = [each for each in command.get_params(context) if isinstance(each, click.Option) and each.name != "help"]
     records = [record for each in options if (record := each.get_help_record(context))]
