@@ -18,7 +18,7 @@ demo: $(READY)
 ## test: run the whole test suite
 .PHONY: test
 test: $(READY)
-	$(BIN)/pytest -n auto --dist loadfile
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 ## lint: check style, formatting and types
 .PHONY: lint

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from connectors.ledger.memory import MOST_HINTS
 from connectors.ports import Event, Hint
-from connectors.records import ClosedRoot, Node, Placed, StatedRules
+from connectors.records import ClosedRoot, Node, Own, Placed, StatedRules
 from policies.access import digest
 from policies.facts import Life
 from tests.memory import MemoryLedger
@@ -39,6 +39,11 @@ class Remembering:
     async def of_container(self, container: str) -> AsyncIterator[Node]:
         for node in self._sorted(node for node in self._nodes.values() if node.container == container):
             yield node
+
+    async def ruled(self, container: str) -> AsyncIterator[Node]:
+        async for node in self.of_container(container):
+            if isinstance(node.rules, Own):
+                yield node
 
     async def containers(self) -> AsyncIterator[Node]:
         for node in self._sorted(node for node in self._nodes.values() if node.container == node.key):
