@@ -15,10 +15,13 @@ READY := $(VENV)/.ready
 demo: $(READY)
 	$(BIN)/footnote demo
 
+# One process more than there are cores: tests often wait for a server.
+WORKERS := $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))
+
 ## test: run the whole test suite
 .PHONY: test
 test: $(READY)
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 ## lint: check style, formatting and types
 .PHONY: lint
