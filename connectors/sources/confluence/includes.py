@@ -7,13 +7,21 @@ our memory and reach no reader, who may not be allowed to know them.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from html.parser import HTMLParser
+from html import unescape
 from typing import Any, NamedTuple
 
 MOST = 100  # edges of one page
 _LONGEST = 2_000_000  # characters that are looked through
 _DEEPEST = 60  # levels of an ADF document
+# Whoever may edit a page writes what these read: each takes time in proportion to the text, whatever it is.
+_TAG = re.compile(
+    r"""<(/?)(ac:structured-macro|ri:page)((?:\s++[\w:.-]++\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))*+)\s*+(/?)>"""
+)
+_ATTRIBUTE = re.compile(r"""([\w:.-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
+_ENDS = {"<!--": "-->", "<![CDATA[": "]]>"}
+_OPAQUE = re.compile("|".join(map(re.escape, _ENDS)))
 _INCLUDING = ("include", "include-macro")  # how names of such macros end
 
 
@@ -36,36 +44,32 @@ def written(edges: Iterable[Edge]) -> str:
     return json.dumps(rows, ensure_ascii=False) if rows else ""
 
 
-def _in_storage(text: str) -> list[Edge]:
-    reader = _Reader()
-    reader.feed(text)
-    reader.close()
-    return reader.edges
-
-
-class _Reader(HTMLParser):
-    """Keeps the pages that are named inside a macro which includes."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.edges: list[Edge] = []
-        self._macros: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        told = dict(attrs)
-        if tag == "ac:structured-macro":
-            self._macros.append(told.get("ac:name") or "")
-        elif tag == "ri:page" and self._macros and self._macros[-1].endswith(_INCLUDING):
+def _in_storage(text: str) -> Iterator[Edge]:
+    """The pages that are named inside a macro which includes."""
+    macros: list[str] = []
+    for tag in (each for piece in _outside(text) for each in _TAG.finditer(piece)):
+        closing, name, given, alone = tag.groups()
+        told = {key: unescape(one or other) for key, one, other in _ATTRIBUTE.findall(given)}
+        if name == "ri:page":
             title = told.get("ri:content-title")
-            self.edges += [Edge(told.get("ri:space-key") or "", title)] if title else []
+            if title and not closing and macros and macros[-1].endswith(_INCLUDING):
+                yield Edge(told.get("ri:space-key", ""), title)
+        elif closing:
+            del macros[-1:]
+        elif not alone:
+            macros.append(told.get("ac:name", ""))
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "ri:page":
-            self.handle_starttag(tag, attrs)
 
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "ac:structured-macro" and self._macros:
-            self._macros.pop()
+def _outside(text: str) -> Iterator[str]:
+    """What is neither comment nor literal text."""
+    at = 0
+    while opaque := _OPAQUE.search(text, at):
+        yield text[at : opaque.start()]
+        end = text.find(_ENDS[opaque.group()], opaque.end())
+        if end < 0:
+            return
+        at = end + 3
+    yield text[at:]
 
 
 def _in_adf(text: str) -> list[Edge]:

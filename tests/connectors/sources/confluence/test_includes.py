@@ -81,6 +81,35 @@ def test_a_live_doc_tells_what_it_includes_by_name(name: str, edges: tuple[Edge,
     assert shown_by("[", storage=False) == ()
 
 
+INCLUDED = f'<ac:structured-macro ac:name="include">{MACROS["include"]}</ac:structured-macro>'
+
+
+@pytest.mark.parametrize(
+    ("body", "edges"),
+    [
+        (INCLUDED, (Edge("HR", TITLE),)),
+        (INCLUDED.replace(TITLE, "A &amp; B > C"), (Edge("HR", "A & B > C"),)),
+        (f'<ac:structured-macro ac:name="info" />{INCLUDED}{INCLUDED}', (Edge("HR", TITLE),)),
+        (f"<p>{_PAGE}</p>", ()),
+        (f'<ac:structured-macro ac:name="info">{_PAGE}</ac:structured-macro>', ()),
+        (f"<ac:plain-text-body><![CDATA[{INCLUDED}]]></ac:plain-text-body>{_PAGE}", ()),
+        (f"<!-- {INCLUDED} --><p>Seen.</p>", ()),
+        (f"<![CDATA[ {INCLUDED}", ()),
+    ],
+)
+def test_a_body_in_storage_format_tells_what_it_includes(body: str, edges: tuple[Edge, ...]) -> None:
+    assert shown_by(body, storage=True) == edges
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    "again", ["<!--", "<![CDATA[", "<a ", "<a b='", "<ri:page ", '<ac:structured-macro ac:name="', "<ri:page a = 'b' "]
+)
+def test_a_body_made_to_be_slow_holds_nobody_up(again: str) -> None:
+    """Anybody who may edit a page writes its body, and it is looked through beside everybody's questions."""
+    assert shown_by(again * (1_000_000 // len(again)), storage=True) == ()
+
+
 async def test_a_live_doc_that_includes_another_page_brings_in_nothing_of_it(tmp_path: Path) -> None:
     wiki = stocked()
     wiki.page("HR", TITLE, f"<p>The {TEXT} is bought in May.</p>")
