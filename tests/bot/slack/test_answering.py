@@ -304,6 +304,21 @@ async def test_a_private_place_with_as_many_members_as_are_asked_for_counts_them
     assert await found("G2") == Roster(PlaceKind.UNKNOWN)
 
 
+async def test_a_public_place_that_we_are_not_in_has_no_more_members_than_are_looked_at(
+    at: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.slack.place._MOST_PUBLIC", 3)
+    at.slack.page = 200
+    asked = Asked((), ASHA, TEAM, "mention", "C1", TRAVEL, "1.1")
+    for others in (["U1", "U2"], ["U1", "U2", "U3"]):
+        at.slack.channel("C1", ASHA, *others)
+        at.slack.inside["C1"].remove(OUR_USER)
+        async with SlackWeb(f"{at.slack.url}/api", TOKEN, HURRIED) as chat:
+            found = await roster(chat, asked, 3)
+        full = len(others) == 3
+        assert found == (Roster(PlaceKind.UNKNOWN) if full else Roster(PlaceKind.PUBLIC, (ASHA, *others)))
+
+
 async def test_a_private_place_with_more_members_than_are_asked_for_is_answered_to_the_asker(at: House) -> None:
     at.slack.page = 50
     at.slack.channel("G1", ASHA, *(at.slack.user(f"U{number:05d}") for number in range(250)), is_private=True)
