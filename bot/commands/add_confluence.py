@@ -47,6 +47,11 @@ from bot.commands.running import as_json
     show_default=True,
     help="Ask Confluence again about what is about to be answered from; sensitive: what is restricted.",
 )
+@click.option(
+    "--history",
+    is_flag=True,
+    help="Of pages that state an effective date, the wordings in force before, too.",
+)
 @click.option("--webhook-secret-env", help="The environment variable that holds the secret of its webhooks.")
 @click.option("--every", multiple=True, help="How often a feed is gone, as in modified=5m; see docs/confluence.md.")
 @click.option(
@@ -71,6 +76,7 @@ def confluence(
     spaces: tuple[str, ...],
     lease: str,
     live_check: str,
+    history: bool,
     webhook_secret_env: str | None,
     every: tuple[str, ...],
     licensed_is_everyone: bool,
@@ -97,6 +103,8 @@ def confluence(
         settings["refresh"] = _secret(refresh_env, refresh_file)
     if token_url:
         settings["token_url"] = token_url
+    if history:
+        settings["history"] = True
     if webhook_secret_env:
         settings["webhook_secret"] = {"secret_env": webhook_secret_env}
     if every:

@@ -44,6 +44,7 @@ _FIELDS: dict[str, tuple[Field, ...]] = {
         Field("user", "E-mail address of the account", "With basic", needed=False),
         Field("secret_env", "Environment variable that holds its token", "FOOTNOTE_CONFLUENCE_TOKEN"),
         Field("spaces", "Keys of the spaces, with commas", "Empty: all that the account can read", needed=False),
+        Field("history", "Earlier wordings of pages that state an effective date", needed=False, choices=("no", "yes")),
         _LEASE,
         _LIVE,
     ),
@@ -93,7 +94,8 @@ def settings_of(kind: str, given: Mapping[str, str]) -> tuple[str, Mapping[str, 
     missing = [field.label for field in _FIELDS[kind] if field.needed and not values[field.name]]
     if missing:
         raise WrongUse(f"it can't be added without: {', '.join(missing)}")
-    wrong = [field.label for field in _FIELDS[kind] if field.choices and values[field.name] not in field.choices]
+    chosen = [field for field in _FIELDS[kind] if field.choices and (field.needed or values[field.name])]
+    wrong = [field.label for field in chosen if values[field.name] not in field.choices]
     if wrong:
         raise WrongUse(f"there is no such choice: {', '.join(wrong)}")
     return values["name"], _SETTINGS[kind](values)
@@ -123,6 +125,7 @@ def _confluence(values: Mapping[str, str]) -> Mapping[str, Any]:
         "lease": values["lease"] or "24h",
         "live_check": values["live_check"],
     }
+    settings |= {"history": True} if values["history"] == "yes" else {}
     return settings | ({"user": values["user"]} if values["user"] else {})
 
 

@@ -132,6 +132,7 @@ class _Line:
     widenings: dict[str, ScopeRules] = field(default_factory=dict)
     before: dict[str, Access] = field(default_factory=dict)  # who could read what each changed scope holds
     held: Mapping[DocumentId, frozenset[Stand]] | None = None  # where the index has documents, in a whole walk
+    dated: set[DocumentId] = field(default_factory=set)  # of which a wording with its time was told: more may follow
     unseen: list[DocumentId] = field(default_factory=list)  # told, and not yet recorded as seen
     failed_in_a_row: int = 0
     again: bool = False  # something failed for a reason that may pass: the source is to tell it again
@@ -193,7 +194,9 @@ class _Line:
             self.unchanged += not moved
             return
         dated = document.effective_from is not None and not _remembered(known, document)
-        if known and dated and await self._opens(known, document):
+        first = document.id not in self.dated
+        self.dated |= {document.id} if dated else set()
+        if known and dated and first and await self._opens(known, document):
             # Older wordings stay for questions about their time, and must not be opened with the new one.
             reason = "its text and its readers changed; the new text is being written"
             await bury(document.id, reason, self.now(), self.doors.catalog, self.doors.index)

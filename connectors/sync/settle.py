@@ -51,9 +51,9 @@ _OWED = "owed:"  # and a container: something went there out of another one, and
 _OPENED_AFTER = 200  # documents moved, before those that are done are opened
 _DEEPEST = 500  # objects within objects
 
-Describe = Callable[[Node, Place], Awaitable[SourceDocument | Skipped]]
-"""What there is to tell of a document whose mark is new. Where it stands, and its mark as its revision, are filled in.
-Skip and Transient are about this document alone."""
+Describe = Callable[[Node, Place], Awaitable[Sequence[SourceDocument] | Skipped]]
+"""What there is to tell of a document whose mark is new: its wordings, the one of now last. Where it stands, and its
+mark as its revision, are filled in. Skip and Transient are about this document alone."""
 
 
 # ---------------------------------------------------------------- what is to be settled
@@ -131,16 +131,11 @@ async def settle(
     if base_at is None:
         own = (await memory.get([container])).get(container)
         base_at = now if own is None else own.rules_at
-
-    def rules_of(placing: Placing) -> Mapping[str, ScopeRules]:
-        return placing.rules(source, base, base_at, join, lease)
-
     stated = dict(await memory.stated())
-    if container in stated and differs(rules_of(Placing(container, within, ()))[container], stated[container]):
-        for rule in rules_of(await _ruled(memory, container, within)).values():
-            if rule.root in stated and differs(rule, stated[rule.root]):
-                stated[rule.root] = StatedRules(digest(rule.access), rule.state, rule.verified_at, rule.lease)
-                yield AccessChanged(rule)
+    async for change in changed_rules(memory, container, base, join, lease, source, base_at, within, stated):
+        rule = change.rules
+        stated[rule.root] = StatedRules(digest(rule.access), rule.state, rule.verified_at, rule.lease)
+        yield change
     owed = await memory.note(_OWED + container)
     nodes = {node.key: node async for node in memory.of_container(container)}
     placed = {each.key: each async for each in memory.placed(container)}
@@ -159,7 +154,7 @@ async def settle(
         yield Closed(root, reason)
     for other in sorted(losses.left_for):
         await memory.keep_note(_OWED + other, now.isoformat())
-    rules = rules_of(placing)
+    rules = placing.rules(source, base, base_at, join, lease)
     for rule in rules.values():
         if differs(rule, stated.get(rule.root)):
             yield AccessChanged(rule)
@@ -184,6 +179,29 @@ async def settle(
         yield Reopened(root)
     if owed is not None and owed == await memory.note(_OWED + container):
         await memory.keep_note(_OWED + container, None)
+
+
+async def changed_rules(
+    memory: Memory,
+    container: str,
+    base: Access,
+    join: Join,
+    lease: timedelta,
+    source: str,
+    base_at: datetime,
+    within: tuple[str, ...] = (),
+    stated: Mapping[str, StatedRules] | None = None,
+) -> AsyncIterator[AccessChanged]:
+    """Where the container's own rules are others than the ledger's: all rules there that the ledger holds, from what is
+    remembered, before anything else of the container is read. The arguments are `settle`'s."""
+    held = await memory.stated() if stated is None else stated
+    own = Placing(container, within, ()).rules(source, base, base_at, join, lease)[container]
+    if container not in held or not differs(own, held[container]):
+        return
+    placing = await _ruled(memory, container, within)
+    for rule in placing.rules(source, base, base_at, join, lease).values():
+        if rule.root in held and differs(rule, held[rule.root]):
+            yield AccessChanged(rule)
 
 
 async def _ruled(memory: Memory, container: str, within: tuple[str, ...]) -> Placing:
@@ -218,8 +236,11 @@ async def _told(
         failed = 0
         if isinstance(told, Skipped):
             yield replace(told, revision=told.revision or node.mark)
-        else:
-            yield Upsert(replace(told, revision=node.mark, scope_root=place.scope_root, ancestors=place.ancestors))
+            continue
+        for number, wording in enumerate(told, start=1):
+            # Until the last of them is told, there is something to tell of the document.
+            revision = node.mark if number == len(told) else ""
+            yield Upsert(replace(wording, revision=revision, scope_root=place.scope_root, ancestors=place.ancestors))
 
 
 # ---------------------------------------------------------------- what is lost

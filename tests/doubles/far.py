@@ -141,7 +141,7 @@ class FarPages:
                 found.append(Node(key, page.parent, space, "page", rules, now, document, f"v{page.version}", walk))
         return found
 
-    async def _describe(self, node: Node, place: Place) -> SourceDocument | Skipped:
+    async def _describe(self, node: Node, place: Place) -> Sequence[SourceDocument] | Skipped:
         document = DocumentId(self.name, node.key)
         if node.key in self.unreadable:
             raise Transient("the text could not be had")
@@ -155,7 +155,7 @@ class FarPages:
                 raise Stop("a folder has no text")
             return text.encode()
 
-        return SourceDocument(
+        told = SourceDocument(
             id=document,
             version=node.mark,
             revision=node.mark,
@@ -166,6 +166,7 @@ class FarPages:
             read=read,
             ancestors=place.ancestors,
         )
+        return [told]
 
 
 def _access(readers: Collection[str]) -> AccessExpr:

@@ -273,6 +273,15 @@ class Cloud:
         owner = text_of(told, "ownerId") if node.kind in PAGES else ""
         return replace(body, owner=await self._name(owner) or None)
 
+    async def earlier(self, node: Node, number: int) -> AsyncIterator[Body]:
+        """The texts of a page before its version of this number, the newest first."""
+        params = {"body-format": "storage", "sort": "-modified-date"}
+        async for page in self.client.pages(f"api/v2/{_MANY[node.kind]}/{node.key}/versions", params, limit=50):
+            for row in page:
+                told, held = row.get("number"), row.get(node.kind)
+                if isinstance(told, int) and told < number and isinstance(held, dict):
+                    yield _body({**held, "version": {"number": told}}, "storage", STORAGE)
+
     async def _name(self, account: str) -> str:
         """How somebody is called, for people to read; nothing where that is not told."""
         if account and account not in self._names:

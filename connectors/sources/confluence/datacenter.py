@@ -159,7 +159,20 @@ class DataCenter:
 
     async def body(self, node: Node) -> Body:
         """The text of a page, blog post or comment."""
-        params = {"expand": "body.storage,version,metadata.labels"}
+        return await self._body(node, {})
+
+    async def earlier(self, node: Node, number: int) -> AsyncIterator[Body]:
+        """The texts of a page before its version of this number, the newest first; one request each, since the list of
+        versions is no part of the stable API."""
+        for before in range(number - 1, 0, -1):
+            try:
+                yield await self._body(node, {"status": "historical", "version": str(before)})
+            except Lost as error:
+                if error.status != 404:  # this one was deleted
+                    raise
+
+    async def _body(self, node: Node, which: Mapping[str, str]) -> Body:
+        params = {"expand": "body.storage,version,metadata.labels", **which}
         told = await self.client.get(f"rest/api/content/{node.key}", params)
         if not isinstance(told, dict):
             raise Transient("the wiki answered with something that is no page")

@@ -70,6 +70,7 @@ class Chosen:
     live_check: str  # off | sensitive | all
     webhook_secret: Mapping[str, str] | None
     every: Mapping[str, timedelta]
+    history: bool  # the wordings of a page that were in force before as well
     everyone_is_licensed: bool
     product_groups: frozenset[str]  # of a Data Center before 9.3: whose members may use it
 
@@ -105,6 +106,7 @@ class Chosen:
             live_check=live,
             webhook_secret=settings.get("webhook_secret"),
             every=every,
+            history=bool(settings.get("history")),
             everyone_is_licensed=bool(settings.get("everyone_is_licensed")),
             product_groups=frozenset(map(str, settings.get("product_groups") or ())),
         )
@@ -166,6 +168,7 @@ async def open_confluence(
             told,
             notices,
             hurried=hurried,
+            history=chosen.history,
         )
         yield FarSource(
             source=source,

@@ -34,7 +34,7 @@ from connectors.sources.confluence.telling import Telling
 from connectors.sources.confluence.wiki import Notices, Wiki
 from connectors.sync import feeds
 from connectors.sync.placing import Join
-from connectors.sync.settle import REFUSED, mark, refused, settle, settled, unsettled
+from connectors.sync.settle import REFUSED, changed_rules, mark, refused, settle, settled, unsettled
 from policies.access import Access, Unknown
 
 MODIFIED, SPACES, RESTRICTED, WHOLE = "modified", "spaces", "restricted", "whole"
@@ -103,11 +103,12 @@ class ConfluenceSource:
         notices: Notices,
         *,
         hurried: bool,
+        history: bool = False,
     ) -> None:
         self._name = name
         self._wiki = wiki
         self._memory = memory
-        self._telling = Telling(name, wiki, memory, documents)
+        self._telling = Telling(name, wiki, memory, documents, history)
         self._reach = reach
         self._feeds = told
         self._notices = notices
@@ -233,6 +234,13 @@ class ConfluenceSource:
                 await self._memory.put([_space_node(space, access, access_at, before, None, before.walk)])
                 return
             await mark(self._memory, key)
+            if whole and before is not None:
+                # However long reading the space takes: what was taken away is gone before.
+                known = _space_node(space, access, access_at, before, None, before.walk)
+                async for change in changed_rules(
+                    self._memory, key, access, Join.AND, self._reach.lease, self._name, _base_at(known, run.now)
+                ):
+                    yield change
             swept = await self._swept(run, space) if whole else None
             if whole and swept is None and before is None:
                 return

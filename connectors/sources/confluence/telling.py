@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 
 from connectors.errors import DoorError, Skip, Stop, Transient
@@ -17,6 +19,7 @@ from connectors.sync.placing import Place, Placing
 from policies.names import DocumentId
 
 _DEEPEST = 500  # replies to replies
+_MOST_EARLIER = 200  # versions of a page that are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +30,11 @@ class Telling:
     wiki: Wiki
     memory: Memory
     documents: Documents
+    history: bool = False  # of a page that states from when it is in force, the wordings before as well
 
-    async def described(self, told: set[str], node: Node, place: Place) -> SourceDocument | Skipped:
-        """A document, or why not. What was refused is asked for again each time, until it is had or gone."""
+    async def described(self, told: set[str], node: Node, place: Place) -> Sequence[SourceDocument] | Skipped:
+        """A document, its wording of now last, or why not. What was refused is asked for again each time, until it is
+        had or gone."""
         try:
             return await self._as_it_is(told, node, place)
         except Lost as error:
@@ -37,17 +42,45 @@ class Telling:
                 raise Transient(str(error)) from error
             return Skipped(DocumentId(self.name, node.key), str(error), "refused")
 
-    async def _as_it_is(self, told: set[str], node: Node, place: Place) -> SourceDocument | Skipped:
+    async def _as_it_is(self, told: set[str], node: Node, place: Place) -> Sequence[SourceDocument] | Skipped:
         """What there is to tell of a document. Raises Skip where it can't be used, Transient where it can be later."""
         told.add(node.key)
         if node.kind in PAGES:
             body = await self.wiki.body(node)
             await self._remember_shown(node, body)
-            return self.documents.page(node, place, body)
+            page = self.documents.page(node, place, body)
+            return page if isinstance(page, Skipped) else [*await self._earlier(node, place, page), page]
         holder = await self._holder(node)
         if node.kind == "comment":
-            return self.documents.comment(node, holder, place, await self.wiki.body(node))
-        return self.documents.attachment(node, holder, place, partial(self._file, node))
+            leaf = self.documents.comment(node, holder, place, await self.wiki.body(node))
+        else:
+            leaf = self.documents.attachment(node, holder, place, partial(self._file, node))
+        return leaf if isinstance(leaf, Skipped) else [leaf]
+
+    async def _earlier(self, node: Node, place: Place, page: SourceDocument) -> Sequence[SourceDocument]:
+        """The wordings of a page that were in force before its newest and that the ledger was not told of, the oldest
+        first: of all versions that state the same first day the last, each until the day before the next one."""
+        if not self.history or page.effective_from is None:
+            return ()
+        held = (await self.memory.places([node.key])).get(node.key)
+        taken, newest = _number(held.version if held is not None else ""), _number(page.version)
+        found: list[SourceDocument] = []
+        next_from, looked_at = page.effective_from, 0
+        if newest - 1 <= taken:
+            return ()
+        async with aclosing(self.wiki.earlier(node, newest)) as bodies:
+            async for body in bodies:
+                looked_at += 1
+                if _number(body.version) <= taken or looked_at > _MOST_EARLIER:
+                    break
+                wording = self.documents.page(node, place, body)
+                if isinstance(wording, Skipped) or wording.effective_from is None:
+                    continue
+                if wording.effective_from < next_from:
+                    last = min(wording.effective_to or next_from, next_from - timedelta(days=1))
+                    found.append(replace(wording, effective_to=last))
+                    next_from = wording.effective_from
+        return found[::-1]
 
     async def _file(self, node: Node) -> bytes:
         """The bytes of an attachment."""
@@ -87,4 +120,9 @@ class Telling:
                 if isinstance(error, Stop):
                     raise
                 change = Skipped(DocumentId(self.name, key), str(error), node.mark if isinstance(error, Skip) else "")
-            yield change if isinstance(change, Skipped) else Upsert(change)
+            for told_now in [change] if isinstance(change, Skipped) else map(Upsert, change):
+                yield told_now
+
+
+def _number(version: str) -> int:
+    return int(version) if version.isdecimal() else 0

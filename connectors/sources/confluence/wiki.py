@@ -107,6 +107,10 @@ class Wiki(Protocol):
         """The text of a page, blog post or comment."""
         ...
 
+    def earlier(self, node: Node, number: int) -> AsyncIterator[Body]:
+        """The texts of a page before its version of this number, the newest first; without what was deleted of them."""
+        ...
+
     async def file(self, node: Node) -> bytes:
         """The bytes of an attachment."""
         ...

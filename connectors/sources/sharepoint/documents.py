@@ -52,16 +52,17 @@ class Documents:
     _columns: dict[str, Columns] = field(default_factory=dict)  # of files not told yet, by number, where read in bulk
     _shown: Mapping[str, str] | None = field(default=None)  # what people see as the names of columns
 
-    async def describe(self, node: Node, place: Place) -> SourceDocument | Skipped:
-        """What there is to tell of a document."""
+    async def describe(self, node: Node, place: Place) -> Sequence[SourceDocument] | Skipped:
+        """What there is to tell of a document: the one wording that is published."""
         try:
             match self.listing.kind:
                 case kind if kind == LIBRARY:
-                    return await self._file(node, place)
+                    told = await self._file(node, place)
                 case kind if kind == PAGES:
-                    return await self._page(node, place)
+                    told = await self._page(node, place)
                 case _:
-                    return await self._item(node, place)
+                    told = await self._item(node, place)
+            return told if isinstance(told, Skipped) else [told]
         except Refused as error:
             if error.status in LOST:
                 # Not of this mark: it is asked for again each time, until it is told to be gone or is given back.

@@ -126,6 +126,21 @@ def one(kind: str) -> Endpoint:
     return endpoint
 
 
+def versions(kind: str) -> Endpoint:
+    """`GET /pages/{id}/versions`: the one of now with it, each with its body where that was asked for."""
+
+    def endpoint(ask: Ask) -> Json:
+        content = ask.content(ask.parts[0], kind)
+
+        def row(each: Content) -> Json:
+            told = {"id": content.id, "title": each.title, "body": body(ask, each)}
+            return version(each) | ({kind: told} if "body-format" in ask.query else {})
+
+        return by_cursor(ask, lambda: [*content.past, content], _place(ask), row)
+
+    return endpoint
+
+
 def _labels(content: Content) -> list[Json]:
     return [{"id": f"{content.id}{at}", "name": name, "prefix": "global"} for at, name in enumerate(content.labels)]
 
@@ -431,6 +446,7 @@ ENDPOINTS: Table = [
     ("GET", f"{_V2}/footer-comments/{{}}/children", beside("comment")),
     ("GET", f"{_V2}/inline-comments/{{}}/children", beside("comment")),
     *[("GET", f"{_V2}/{many}/{{}}", one(kind)) for many, kind in KINDS.items()],
+    *[("GET", f"{_V2}/{many}/{{}}/versions", versions(KINDS[many])) for many in ("pages", "blogposts")],
     *[("GET", f"{_V2}/{many}", listing(KINDS[many])) for many in ("pages", "blogposts", "attachments")],
     *[("GET", f"{_V2}/{many}/{{}}/labels", labels) for many in ("pages", "blogposts", "attachments")],
     *[

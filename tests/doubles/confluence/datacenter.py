@@ -135,6 +135,11 @@ def listing(ask: Ask) -> Json:
 def one(ask: Ask) -> Json:
     content = ask.content(ask.parts[0])
     wanted = set(ask.many("status")) or {"current"}
+    if "historical" in wanted:
+        numbered = [each for each in (*content.past, content) if str(each.version) == ask.query.get("version")]
+        if not numbered:
+            raise Refusal(404, f"No content found with id: {content.id}")
+        return shaped(ask, numbered[0], set(ask.many("expand")))
     if content.status not in wanted and "any" not in wanted:
         raise Refusal(404, f"No content found with id: {content.id}")
     return shaped(ask, content, set(ask.many("expand")))

@@ -8,7 +8,7 @@ methods only: what the server remembers is forgotten by the mutation log.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
@@ -128,6 +128,7 @@ class Content:
     bytes: bytes = b""
     inline: bool = False  # of a comment
     broken: bool = False  # its body can't be rendered: the server fails where it is asked for
+    past: list[Content] = field(default_factory=list)  # the versions before, oldest first
     ancestors_wrong: tuple[str, ...] | None = None  # what a damaged ancestor table says (CONFSERVER-25189)
 
 
@@ -341,6 +342,7 @@ class Wiki:
     def edit(self, key: str, **changed: Any) -> None:
         """A new version: another title, body, bytes or owner."""
         held = self.content[key]
+        held.past.append(replace(held, past=[]))
         for name, value in changed.items():
             setattr(held, name, value)
         held.version += 1
