@@ -218,7 +218,14 @@ async def _open(
 
     logins = SqlLogins(ledger.door, vault)
     opener = _Opener(settings, memory, far, logins, clock)
-    sources = FarSources(ledger.sources, ledger.people, {*FAR, *far}, opener.far, clock)
+    sources = FarSources(
+        ledger.sources,
+        ledger.people,
+        {*FAR, *far},
+        opener.far,
+        clock,
+        metrics.live_checks if metrics is not None else lambda _source, _confirmed, _denied: None,
+    )
     await stack.enter_async_context(sources)
     providers = _providers(settings)
     vouched = await _vouched(stack, providers, logins)

@@ -5,7 +5,7 @@ Times are aware UTC. Every method may raise the `DoorError` family and nothing e
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -106,8 +106,8 @@ class Memory(Protocol):
         or a failure that may pass, left to tell. A far source's `SourceDocument.revision` is its node's mark."""
         ...
 
-    async def stated(self) -> Mapping[str, StatedRules]:
-        """The scopes of the source that the ledger holds, by root."""
+    async def stated(self, roots: Collection[str] | None = None) -> Mapping[str, StatedRules]:
+        """The scopes of the source that the ledger holds, by root: all, or those of these."""
         ...
 
     async def closed(self) -> Mapping[str, ClosedRoot]:
@@ -116,6 +116,10 @@ class Memory(Protocol):
 
     async def notes(self, prefix: str) -> Mapping[str, str]:
         """Every note whose name begins so."""
+        ...
+
+    async def told(self, events: Sequence[Event], at: datetime) -> None:
+        """What events told, in one step: what they close is closed, and a hint is kept of each for the next run."""
         ...
 
     async def hints(self, most: int = 1000) -> Sequence[Hint]:
@@ -215,7 +219,10 @@ class Feed:
     of_permissions: bool  # a sync that a person asks for runs it whether it is due or not
 
 
-Doubts = Callable[[], Awaitable[Callable[[DocumentId], bool]]]
+Doubts = Callable[[Sequence[DocumentId]], Awaitable[Collection[DocumentId]]]
+"""Those of these documents that the source is to be asked about whatever `live_for` says of them."""
+Denied = Callable[[Sequence[DocumentId], datetime], Awaitable[None]]
+"""The source's own word denied somebody these, which the ledger had let through: they are to be read again soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +236,8 @@ class FarSource:
     probe: Callable[[datetime], Awaitable[Sequence[Finding]]]
     live: LiveCheck | None = None  # where the admin asked for it and the account can
     live_for: Callable[[Resource], bool] = field(default=lambda _resource: True)  # which documents it is asked about
-    doubts: Doubts | None = None  # of which documents events told that were not read since: it is asked about them, too
+    doubts: Doubts | None = None
+    denied: Denied | None = None
     hook: Hook | None = None
 
 

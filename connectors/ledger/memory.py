@@ -6,7 +6,7 @@ Long readings go page by page, by key: no connection is held while a source talk
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -239,15 +239,21 @@ class SqlMemory:
         async with self._door.read() as connection:
             return sorted((await connection.execute(query)).scalars().all())
 
-    async def stated(self) -> Mapping[str, StatedRules]:
-        """The scopes of the source that the ledger holds, by root."""
+    async def stated(self, roots: Collection[str] | None = None) -> Mapping[str, StatedRules]:
+        """The scopes of the source that the ledger holds, by root: all, or those of these."""
         query = (
             select(scopes.c.root, expressions.c.digest, scopes.c.state, scopes.c.verified_at, scopes.c.lease)
             .join(expressions, expressions.c.id == scopes.c.expression)
             .where(scopes.c.source == self._source)
         )
-        async with self._door.read() as connection:
-            rows = (await connection.execute(query)).all()
+        rows: list[Any] = []
+        if roots is None:
+            async with self._door.read() as connection:
+                rows += (await connection.execute(query)).all()
+        for some in _parted(roots or ()):
+            these = query.where(scopes.c.root.in_(each("roots")))
+            async with self._door.read() as connection:
+                rows += (await connection.execute(these, {"roots": listed(some)})).all()
         return {
             row.root: StatedRules(row.digest, ScopeState(row.state), row.verified_at, timedelta(microseconds=row.lease))
             for row in rows

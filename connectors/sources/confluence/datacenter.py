@@ -6,7 +6,7 @@ The list of content comes from the database. What the ancestor table says is com
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -161,7 +161,7 @@ class DataCenter:
         """The text of a page, blog post or comment."""
         return await self._body(node, {})
 
-    async def earlier(self, node: Node, number: int) -> AsyncIterator[Body]:
+    async def earlier(self, node: Node, number: int) -> AsyncGenerator[Body, None]:
         """The texts of a page before its version of this number, the newest first; one request each, since the list of
         versions is no part of the stable API."""
         for before in range(number - 1, 0, -1):

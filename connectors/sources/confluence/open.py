@@ -19,7 +19,14 @@ from connectors.sources.confluence.client import LIMITS, Account, Client, Pace
 from connectors.sources.confluence.cloud import Cloud
 from connectors.sources.confluence.datacenter import DataCenter
 from connectors.sources.confluence.hook import ConfluenceHook
-from connectors.sources.confluence.live import CloudLiveCheck, ServerLiveCheck, everything, what_is_restricted
+from connectors.sources.confluence.live import (
+    BelowRestrictions,
+    CloudLiveCheck,
+    ServerLiveCheck,
+    everything,
+    nothing,
+    read_again,
+)
 from connectors.sources.confluence.mapping import Documents
 from connectors.sources.confluence.oauth import LIMITS as TOKEN_LIMITS
 from connectors.sources.confluence.oauth import TOKENS, Application, KeptTokens, Tokens
@@ -177,7 +184,9 @@ async def open_confluence(
             stale_grant_bound=chosen.lease,
             probe=partial(_probed, wiki, chosen),
             live=None if chosen.live_check == "off" else live,
-            live_for=what_is_restricted if chosen.live_check == "sensitive" else everything,
+            live_for=nothing if chosen.live_check == "sensitive" else everything,
+            doubts=BelowRestrictions(memory) if chosen.live_check == "sensitive" else None,
+            denied=partial(read_again, memory),
             hook=ConfluenceHook(secret(chosen.webhook_secret)) if chosen.webhook_secret else None,
         )
 

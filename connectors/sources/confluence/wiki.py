@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -107,7 +107,7 @@ class Wiki(Protocol):
         """The text of a page, blog post or comment."""
         ...
 
-    def earlier(self, node: Node, number: int) -> AsyncIterator[Body]:
+    def earlier(self, node: Node, number: int) -> AsyncGenerator[Body, None]:
         """The texts of a page before its version of this number, the newest first; without what was deleted of them."""
         ...
 

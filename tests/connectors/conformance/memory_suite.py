@@ -189,6 +189,8 @@ class MemorySuite:
         assert stated.keys() == {"a", "b"}
         assert stated["a"].digest == digest(AccessExpr.any_of(HR))
         assert (stated["b"].state, stated["b"].lease, stated["b"].verified_at) == (ScopeState.UNKNOWN, HOUR, NOW)
+        assert await memory.stated(["b", "c", "d"]) == {"b": stated["b"]}
+        assert await memory.stated([]) == {}
 
     # ------------------------------------------------------------ many at once, in the catalog
 

@@ -14,7 +14,7 @@ from tests.confluence_house import NAME, stocked
 from tests.connectors.sources.confluence.living import living, named, settled_in
 from tests.doubles.confluence.faults import page, status
 from tests.doubles.confluence.hooks import delivery, signature
-from tests.doubles.confluence.wiki import group
+from tests.doubles.confluence.wiki import group, user
 
 # ---------------------------------------------------------------- its own verdict
 
@@ -68,6 +68,42 @@ async def test_what_data_center_does_not_tell_is_no_yes(tmp_path: Path, pattern:
         async with house.far() as far:
             assert far.live is not None
             assert (await far.live.readable("bob", [leaf], house.now())).get(leaf, False) is False
+
+
+async def test_sensitive_is_what_stands_below_a_restriction_whatever_rules_came_of_it(tmp_path: Path) -> None:
+    """A restriction to some of those whom the space names says all that the space says: one clause is left."""
+    wiki = stocked()
+    wiki.space("SEC", user("ann"), user("bob"), user("robot"))
+    plans, menu = wiki.page("SEC", "Plans"), wiki.page("SEC", "Menu")
+    below = wiki.page("SEC", "Below", parent=plans.id)
+    note = wiki.comment(below.id, "<p>A remark.</p>")
+    wiki.restrict(plans.id, users=["ann", "robot"])
+    async with living(tmp_path, wiki, settings={"live_check": "sensitive"}) as house:
+        await house.sync()
+        documents = [DocumentId(NAME, each.id) for each in (plans, menu, below, note)]
+        never_told = DocumentId(NAME, "999")
+        async with house.far() as far:
+            assert far.doubts is not None
+            asked_about = set(await far.doubts([*documents, never_told]))
+
+        assert asked_about == {*documents, never_told} - {DocumentId(NAME, menu.id)}
+
+
+async def test_what_the_wiki_denies_is_read_again_at_the_next_look(tmp_path: Path) -> None:
+    """A restriction two levels above, of which no event told and that no feed is due to find."""
+    async with settled_in(tmp_path, settings={"live_check": "all"}) as house:
+        leaf, top = DocumentId(NAME, named(house, "Leaf")), named(house, "Top")
+        await house.sync(hurried=False)
+        house.wiki.restrict(top, users=["ann", "robot"])
+        async with house.far() as far:
+            assert far.live is not None
+            assert far.denied is not None
+            assert {leaf: False} == dict(await far.live.readable("bob", [leaf], house.now()))
+            await far.denied([leaf], house.now())
+        assert leaf.key in await house.visible("bob")
+        await house.sync(hurried=False)
+
+        assert await house.wrong() == {}
 
 
 async def test_what_could_not_be_asked_is_no_yes(tmp_path: Path) -> None:
