@@ -81,6 +81,15 @@ def refused(container: str, problem: str) -> Closed:
     return Closed(container, REFUSED + problem)
 
 
+async def strangers(memory: Memory, now: datetime) -> AsyncIterator[Reopened]:
+    """Open what events closed before `now` and is nothing that we know: of use after everything was read. It is of a
+    part of the source that is not read."""
+    closed = {root for root, was in (await memory.closed()).items() if was.since <= now}
+    known = {*(await memory.get(sorted(closed))), *(await memory.places(sorted(closed)))}
+    for root in sorted(closed - known):
+        yield Reopened(root)
+
+
 async def place_of(memory: Memory, node: Node, within: tuple[str, ...] = ()) -> Place:
     """Where one object stands, from what is remembered of those above it."""
     known = {node.key: node}

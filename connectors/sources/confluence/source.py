@@ -34,7 +34,7 @@ from connectors.sources.confluence.telling import Telling
 from connectors.sources.confluence.wiki import Notices, Wiki
 from connectors.sync import feeds
 from connectors.sync.placing import Join
-from connectors.sync.settle import REFUSED, changed_rules, mark, refused, settle, settled, unsettled
+from connectors.sync.settle import REFUSED, changed_rules, mark, refused, settle, settled, strangers, unsettled
 from policies.access import Access, Unknown
 
 MODIFIED, SPACES, RESTRICTED, WHOLE = "modified", "spaces", "restricted", "whole"
@@ -135,6 +135,9 @@ class ConfluenceSource:
             if key in to_sweep or SPACES in run.due or key in to_settle:
                 async for change in self._space(run, space, key in to_sweep, key in to_settle):
                     yield change
+        if run.complete and len(to_sweep) == len(spaces):
+            async for opened in strangers(self._memory, run.now):
+                yield opened
         self._judge(run, spaces, to_sweep)
         problems = tuple(dict.fromkeys((*run.problems, *self._notices.said)))
         yield Checkpoint(json.dumps({"walk": sweep.walk}), run.complete, whole=False, problems=problems)
