@@ -78,6 +78,7 @@ class _Run:
     due: set[str]
     complete: bool = True
     moved: set[str] = field(default_factory=set)  # containers that something left or came to, to be read whole
+    replaced: set[str] = field(default_factory=set)  # containers of which another space has the key now
     heard: bool = True  # what events told of was looked at
     newest: str = ""
     documents: int = 0
@@ -177,16 +178,20 @@ class ConfluenceSource:
             ) from error
 
     async def _lost(self, run: _Run, spaces: Sequence[Space], blocked: Collection[str]) -> AsyncIterator[Change]:
-        """Spaces that were there and are not any more: closed, and read whole when they come back."""
-        there = {space.node_key for space in spaces}
+        """Spaces that were there and are not any more: closed, and read whole when they come back, or when another
+        space has their key."""
+        there = {space.node_key: space for space in spaces}
         closed = await self._memory.closed()
         known = [node async for node in self._memory.containers()]
         for node in known:
             key = node.facts.get("key", "")
-            if node.key in there:
-                continue
             reason = "it is gone, archived or not for us"
-            if key in blocked:
+            if node.key in there:
+                if node.facts.get("id") == there[node.key].id:
+                    continue
+                reason = "another space has its key now"
+                run.replaced.add(node.key)
+            elif key in blocked:
                 reason = "a data security policy keeps apps out of it"
             if node.key not in closed or not closed[node.key].reason.startswith(REFUSED):
                 run.problems.append(f"space {key}: {reason}; nobody is answered from it")
@@ -204,6 +209,7 @@ class ConfluenceSource:
         closed = await self._memory.closed()
         to_sweep = everything - known.keys()
         to_sweep |= {key for key in everything & closed.keys() if closed[key].reason.startswith(REFUSED)}
+        to_sweep |= run.replaced
         if run.whole or WHOLE in run.due:
             return everything, ()
         to_sweep |= await self._hinted(run, hints, everything)
@@ -228,12 +234,15 @@ class ConfluenceSource:
         """Read a space, whole or only who may view it, and settle it; what fails here is told of and hurts no other."""
         key = space.node_key
         try:
-            before = (await self._memory.get([key])).get(key)
+            before = None if key in run.replaced else (await self._memory.get([key])).get(key)
             access, access_at = await self._access(run, space, before)
             if not whole and not changed and before is not None and before.rules == Own(access):
                 await self._memory.put([_space_node(space, access, access_at, before, None, before.walk)])
                 return
             await mark(self._memory, key)
+            if key in run.replaced:
+                # Nothing of the new space's rights may count for what stood in the old one.
+                await self._memory.drop([node.key async for node in self._memory.of_container(key) if node.key != key])
             if whole and before is not None:
                 # However long reading the space takes: what was taken away is gone before.
                 known = _space_node(space, access, access_at, before, None, before.walk)
