@@ -126,8 +126,8 @@ class Memory(Protocol):
         """What was told between runs by events, oldest first."""
         ...
 
-    async def forget_hints(self, upto: int) -> None:
-        """These and all before are dealt with."""
+    async def forget_hints(self, upto: int, but: Collection[int] = ()) -> None:
+        """This and all before are dealt with, except those with these numbers."""
         ...
 
 
