@@ -100,9 +100,9 @@ class SiteRights:
             return Unknown("nothing of its role assignments is understood")
         return found
 
-    def access(self, assigned: Assigned | Unknown, closed_links: frozenset[int] = frozenset()) -> Access:
+    def access(self, assigned: Assigned | Unknown, counting: frozenset[int] = frozenset()) -> Access:
         """Who may read: those assigned, with the groups opened up, or an administrator; and whom the site is
-        restricted to. `closed_links`: groups whose link is over."""
+        restricted to. `counting`: of the groups that stand for a link, those whose link is known not to be over."""
         if isinstance(assigned, Unknown):
             return assigned
         readers = set(self.admins)
@@ -110,7 +110,7 @@ class SiteRights:
             number = group_number(principal)
             if number is None:
                 readers.add(principal)
-            elif number not in closed_links:
+            elif number not in assigned.links or number in counting:
                 readers |= self._groups.get(number, frozenset())
         clauses = [frozenset(readers)] + ([self.restricted_to] if self.restricted_to else [])
         return AccessExpr.all_of(*clauses)

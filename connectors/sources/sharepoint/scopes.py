@@ -36,7 +36,6 @@ _SELECTS = (
     "Id,UniqueId,FileRef,FileSystemObjectType,HasUniqueRoleAssignments",
     "Id,UniqueId,FileRef,FileSystemObjectType",
 )
-_MISSING = object()
 Thing = TypeVar("Thing")
 
 
@@ -281,10 +280,10 @@ class Scopes:
 
     async def _made(self, node: Node, assigned: Assigned | Unknown, facts: Mapping[str, str]) -> Node:
         await self.rights.open_groups([assigned])
-        over = over_by(facts.get("links", ""), self.now)
+        counting = counting_at(facts.get("links", ""), self.now)
         ends = next_end(facts.get("links", ""), self.now)
         self.next_end = min((each for each in (self.next_end, ends) if each is not None), default=None)
-        return replace(node, rules=Own(self.rights.access(assigned, over)), facts=dict(facts))
+        return replace(node, rules=Own(self.rights.access(assigned, counting)), facts=dict(facts))
 
     def _missed(self, problem: str, *, passing: bool = False) -> None:
         self.looked.unread += 1
@@ -305,25 +304,23 @@ class Scopes:
         states = await self._states(node)
         ends: dict[str, str] = {}
         for number, link in assigned.links.items():
-            state = states.get(link.link, _MISSING) if states is not None else _MISSING
-            if state is _MISSING and link.item != node.key.rpartition("/")[2]:
-                state = (await self._elsewhere(link)).get(link.link, _MISSING)
-            if isinstance(state, str):
-                ends[str(number)] = state
-            elif states is None:
-                ends[str(number)] = OVER  # nobody can tell whether it is over
+            state = states.get(link.link)
+            if state is None and link.item != node.key.rpartition("/")[2]:
+                state = (await self._elsewhere(link)).get(link.link)
+            ends[str(number)] = OVER if state is None else state  # nobody can tell whether it is over
         return json.dumps(ends, separators=(",", ":"), sort_keys=True)
 
     async def _elsewhere(self, link: SharingLink) -> Mapping[str, str]:
-        """The links of the object that a link was made for, where it is another one than that it landed on."""
+        """The links of the object that a link was made for, where it is another one than that it landed on; none where
+        that is not of this list."""
         found = await self.memory.get([f"{self.listing.key}/{link.item}"])
         for node in found.values():
-            return await self._states(node) or {}
+            return await self._states(node)
         return {}
 
-    async def _states(self, node: Node) -> Mapping[str, str] | None:
-        """Until when each link of an object counts, by the link's id: a moment, "" for ever, or OVER. None where that
-        is refused; empty where Graph does not offer it."""
+    async def _states(self, node: Node) -> Mapping[str, str]:
+        """Until when each link of an object counts, by the link's id: a moment, "" for ever, or OVER. Empty where that
+        is refused or not offered."""
         if "item" in node.facts and self.listing.drive:
             path = f"drives/{self.listing.drive}/items/{node.facts['item']}/permissions"
         else:
@@ -331,8 +328,8 @@ class Scopes:
             path += "/driveItem/permissions"
         try:
             rows = await self.client.graph_rows(path, units=5.0)
-        except Refused as error:
-            return {} if error.status in (400, 404, 405, 501) else None
+        except Refused:
+            return {}
         return {str(row.get("id")).casefold(): _until(row) for row in rows if isinstance(row.get("link"), dict)}
 
 
@@ -352,12 +349,12 @@ def _until(row: Json) -> str:
     return "" if moment <= _NEVER else moment.isoformat()
 
 
-def over_by(links: str, now: datetime) -> frozenset[int]:
-    """The groups whose link is over at this moment."""
+def counting_at(links: str, now: datetime) -> frozenset[int]:
+    """The groups whose link is not over at this moment, and is known not to be."""
     return frozenset(
         int(number)
         for number, until in _ends(links).items()
-        if until == OVER or (until and (moment_of(until) or now) <= now)
+        if until == "" or ((moment := moment_of(until)) is not None and moment > now)
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -179,6 +180,56 @@ async def test_a_link_with_a_password_grants_nothing(here: Office) -> None:
     await here.house.sync()
 
     assert await here.house.names(here.cleo) == set()
+
+
+def no_links(asked: wire.Asked, reply: wire.Reply) -> wire.Reply:
+    assert isinstance(reply.body, dict)
+    return replace(reply, body={"value": [row for row in reply.body["value"] if "link" not in row]})
+
+
+@pytest.mark.parametrize("state", [400, 403, 404, 501, "missing"])
+async def test_a_link_of_which_nobody_says_until_when_it_counts_grants_nothing(here: Office, state: int | str) -> None:
+    here.house.tenant.link(here.file, here.cleo)
+    here.house.vendor.fault("/permissions", wire.status(state) if isinstance(state, int) else no_links)
+    await here.house.sync()
+    assert await here.house.names(here.cleo) == set()
+    assert await here.house.names(here.asha) == {"handbook.md"}
+
+    here.house.vendor.mend()
+    await here.house.sync()
+    assert await here.house.names(here.cleo) == {"handbook.md"}
+
+
+@pytest.mark.parametrize("state", [403, 404, "missing"])
+async def test_a_link_that_landed_from_a_folder_that_does_not_tell_of_it_grants_nothing(
+    here: Office, state: int | str
+) -> None:
+    tenant, library = here.house.tenant, here.site.web.lists[0]
+    folder = tenant.folder(library, "Folder")
+    own = tenant.file(library, "own.md", "With rights of its own", folder)
+    tenant.break_inheritance(own, copy=False)
+    tenant.link(folder, here.cleo, pushed=True)
+    here.house.vendor.fault(f"items/{own.drive_item}/permissions", no_links)
+    here.house.vendor.fault(
+        f"items/{folder.drive_item}/permissions", wire.status(state) if isinstance(state, int) else no_links
+    )
+    await here.house.sync()
+    assert await here.house.names(here.cleo) == set()
+
+    here.house.vendor.mend()
+    here.house.vendor.fault(f"items/{own.drive_item}/permissions", no_links)
+    await here.house.sync()
+    assert await here.house.names(here.cleo) == {"own.md"}
+
+
+async def test_a_link_that_is_among_the_rights_of_a_library_grants_nothing(here: Office) -> None:
+    """Of a library Graph does not tell until when its links count."""
+    tenant, library = here.house.tenant, here.site.web.lists[0]
+    link = tenant.link(tenant.file(library, "shared.md", "Shared with one"), here.cleo)
+    tenant.grant(library, link.group)
+    await here.house.sync()
+
+    assert await here.house.names(here.cleo) == {"shared.md"}
 
 
 async def test_every_page_of_rights_and_of_members_is_read(here: Office) -> None:
