@@ -22,7 +22,7 @@ from connectors.sources.sharepoint.permissions import Assigned, SiteRights, read
 from connectors.sources.sharepoint.principals import SharingLink, same
 from connectors.sources.sharepoint.tree import UNREAD
 from connectors.sources.sharepoint.webs import LIST, Listing
-from policies.access import Unknown
+from policies.access import Access, AccessExpr, Unknown
 
 AT_ONCE = 4  # objects whose rights are read side by side
 PAGE = "2000"
@@ -254,9 +254,11 @@ class Scopes:
             await self._put(made)
 
     async def _of(self, node: Node, number: str) -> Node | None:
-        """A node with its rights as they are now. What had its own keeps them where they can't be read this time, and
-        its lease runs out; what had none is nobody's from then on: None where nothing is to be written."""
+        """A node with its rights as they are now. What had its own keeps them where they can't be read this time, less
+        what is known to be gone, and its lease runs out; what had none is nobody's from then on: None where nothing is
+        to be written."""
         facts = {**node.facts, "n": number}
+        assigned: Assigned | Unknown | None = None
         try:
             assigned = await self.rights.assigned(self.listing.web.url, self._item(number))
             links = await self._links(node, assigned)
@@ -270,8 +272,22 @@ class Scopes:
         except Transient as error:
             self._missed(str(error), passing=True)
             if isinstance(node.rules, Own):
-                return None
+                return self._narrowed(node, number, node.rules.access, assigned)
             return self._closed(node, number, "it has rights of its own, which were not read yet")
+
+    def _narrowed(self, node: Node, number: str, old: Access, assigned: Assigned | Unknown | None) -> Node | None:
+        """A node whose role assignments were read, and of whose links or groups something was not: who reads is only
+        who did, and who is assigned and was read. None where nobody who was assigned is gone. It is read again at the
+        next look."""
+        self._heed(node.facts.get("links", ""))
+        before = read(node.facts.get("grants", ""))
+        if assigned is None or not isinstance(old, AccessExpr):
+            return None
+        if isinstance(before, Assigned) and isinstance(assigned, Assigned) and before.principals <= assigned.principals:
+            return None
+        new = self.rights.access(assigned, counting_at(node.facts.get("links", ""), self.now))
+        narrowed = old & new if isinstance(new, AccessExpr) else new
+        return replace(node, rules=Own(narrowed), facts={**_without_rights(node.facts), "n": number})
 
     def _closed(self, node: Node, number: str, reason: str) -> Node:
         """A node that is nobody's until its rights are read again: what was read of them before is forgotten."""
@@ -281,9 +297,13 @@ class Scopes:
     async def _made(self, node: Node, assigned: Assigned | Unknown, facts: Mapping[str, str]) -> Node:
         await self.rights.open_groups([assigned])
         counting = counting_at(facts.get("links", ""), self.now)
-        ends = next_end(facts.get("links", ""), self.now)
-        self.next_end = min((each for each in (self.next_end, ends) if each is not None), default=None)
+        self._heed(facts.get("links", ""))
         return replace(node, rules=Own(self.rights.access(assigned, counting)), facts=dict(facts))
+
+    def _heed(self, links: str) -> None:
+        """Note when the next of these links ends."""
+        ends = next_end(links, self.now)
+        self.next_end = min((each for each in (self.next_end, ends) if each is not None), default=None)
 
     def _missed(self, problem: str, *, passing: bool = False) -> None:
         self.looked.unread += 1

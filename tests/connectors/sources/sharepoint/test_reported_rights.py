@@ -519,6 +519,26 @@ async def test_rights_that_can_not_be_read_are_nobodys(here: Office, who: str) -
     assert await here.house.over() == []
 
 
+@pytest.mark.parametrize("place", ["/permissions", r"sitegroups.*\({}\)/users"])
+async def test_who_lost_a_right_is_out_although_links_or_groups_can_not_be_read(here: Office, place: str) -> None:
+    tenant = here.house.tenant
+    link = tenant.link(here.file, here.ben)
+    tenant.grant(here.file, here.cleo)
+    tenant.grant(here.file, here.staff)
+    await here.house.sync()
+    assert await here.house.names(here.cleo) == {"handbook.md"}
+
+    tenant.revoke(here.file, here.cleo)
+    fault = here.house.vendor.fault(place.format(link.group.id), wire.status(500))
+    await here.house.sync()
+    assert await here.house.names(here.cleo) == set()
+    assert await here.house.names(here.asha) == {"handbook.md"}
+
+    here.house.vendor.mend(fault)
+    await here.house.sync()
+    await exact(here)
+
+
 async def test_restricted_access_control_is_asked_for_as_well(open_office: Opening) -> None:
     async with open_office() as here:
         tenant = here.house.tenant
