@@ -22,7 +22,7 @@ from connectors.sources.sharepoint.permissions import Assigned, SiteRights, read
 from connectors.sources.sharepoint.principals import SharingLink, same
 from connectors.sources.sharepoint.tree import UNREAD
 from connectors.sources.sharepoint.webs import LIST, Listing
-from policies.access import Unknown
+from policies.access import Access, AccessExpr, Unknown
 
 AT_ONCE = 4  # objects whose rights are read side by side
 PAGE = "2000"
@@ -36,7 +36,6 @@ _SELECTS = (
     "Id,UniqueId,FileRef,FileSystemObjectType,HasUniqueRoleAssignments",
     "Id,UniqueId,FileRef,FileSystemObjectType",
 )
-_MISSING = object()
 Thing = TypeVar("Thing")
 
 
@@ -255,9 +254,11 @@ class Scopes:
             await self._put(made)
 
     async def _of(self, node: Node, number: str) -> Node | None:
-        """A node with its rights as they are now. What had its own keeps them where they can't be read this time, and
-        its lease runs out; what had none is nobody's from then on: None where nothing is to be written."""
+        """A node with its rights as they are now. What had its own keeps them where they can't be read this time, less
+        what is known to be gone, and its lease runs out; what had none is nobody's from then on: None where nothing is
+        to be written."""
         facts = {**node.facts, "n": number}
+        assigned: Assigned | Unknown | None = None
         try:
             assigned = await self.rights.assigned(self.listing.web.url, self._item(number))
             links = await self._links(node, assigned)
@@ -271,8 +272,22 @@ class Scopes:
         except Transient as error:
             self._missed(str(error), passing=True)
             if isinstance(node.rules, Own):
-                return None
+                return self._narrowed(node, number, node.rules.access, assigned)
             return self._closed(node, number, "it has rights of its own, which were not read yet")
+
+    def _narrowed(self, node: Node, number: str, old: Access, assigned: Assigned | Unknown | None) -> Node | None:
+        """A node whose role assignments were read, and of whose links or groups something was not: who reads is only
+        who did, and who is assigned and was read. None where nobody who was assigned is gone. It is read again at the
+        next look."""
+        self._heed(node.facts.get("links", ""))
+        before = read(node.facts.get("grants", ""))
+        if assigned is None or not isinstance(old, AccessExpr):
+            return None
+        if isinstance(before, Assigned) and isinstance(assigned, Assigned) and before.principals <= assigned.principals:
+            return None
+        new = self.rights.access(assigned, counting_at(node.facts.get("links", ""), self.now))
+        narrowed = old & new if isinstance(new, AccessExpr) else new
+        return replace(node, rules=Own(narrowed), facts={**_without_rights(node.facts), "n": number})
 
     def _closed(self, node: Node, number: str, reason: str) -> Node:
         """A node that is nobody's until its rights are read again: what was read of them before is forgotten."""
@@ -281,10 +296,14 @@ class Scopes:
 
     async def _made(self, node: Node, assigned: Assigned | Unknown, facts: Mapping[str, str]) -> Node:
         await self.rights.open_groups([assigned])
-        over = over_by(facts.get("links", ""), self.now)
-        ends = next_end(facts.get("links", ""), self.now)
+        counting = counting_at(facts.get("links", ""), self.now)
+        self._heed(facts.get("links", ""))
+        return replace(node, rules=Own(self.rights.access(assigned, counting)), facts=dict(facts))
+
+    def _heed(self, links: str) -> None:
+        """Note when the next of these links ends."""
+        ends = next_end(links, self.now)
         self.next_end = min((each for each in (self.next_end, ends) if each is not None), default=None)
-        return replace(node, rules=Own(self.rights.access(assigned, over)), facts=dict(facts))
 
     def _missed(self, problem: str, *, passing: bool = False) -> None:
         self.looked.unread += 1
@@ -305,25 +324,23 @@ class Scopes:
         states = await self._states(node)
         ends: dict[str, str] = {}
         for number, link in assigned.links.items():
-            state = states.get(link.link, _MISSING) if states is not None else _MISSING
-            if state is _MISSING and link.item != node.key.rpartition("/")[2]:
-                state = (await self._elsewhere(link)).get(link.link, _MISSING)
-            if isinstance(state, str):
-                ends[str(number)] = state
-            elif states is None:
-                ends[str(number)] = OVER  # nobody can tell whether it is over
+            state = states.get(link.link)
+            if state is None and link.item != node.key.rpartition("/")[2]:
+                state = (await self._elsewhere(link)).get(link.link)
+            ends[str(number)] = OVER if state is None else state  # nobody can tell whether it is over
         return json.dumps(ends, separators=(",", ":"), sort_keys=True)
 
     async def _elsewhere(self, link: SharingLink) -> Mapping[str, str]:
-        """The links of the object that a link was made for, where it is another one than that it landed on."""
+        """The links of the object that a link was made for, where it is another one than that it landed on; none where
+        that is not of this list."""
         found = await self.memory.get([f"{self.listing.key}/{link.item}"])
         for node in found.values():
-            return await self._states(node) or {}
+            return await self._states(node)
         return {}
 
-    async def _states(self, node: Node) -> Mapping[str, str] | None:
-        """Until when each link of an object counts, by the link's id: a moment, "" for ever, or OVER. None where that
-        is refused; empty where Graph does not offer it."""
+    async def _states(self, node: Node) -> Mapping[str, str]:
+        """Until when each link of an object counts, by the link's id: a moment, "" for ever, or OVER. Empty where that
+        is refused or not offered."""
         if "item" in node.facts and self.listing.drive:
             path = f"drives/{self.listing.drive}/items/{node.facts['item']}/permissions"
         else:
@@ -331,8 +348,8 @@ class Scopes:
             path += "/driveItem/permissions"
         try:
             rows = await self.client.graph_rows(path, units=5.0)
-        except Refused as error:
-            return {} if error.status in (400, 404, 405, 501) else None
+        except Refused:
+            return {}
         return {str(row.get("id")).casefold(): _until(row) for row in rows if isinstance(row.get("link"), dict)}
 
 
@@ -352,12 +369,12 @@ def _until(row: Json) -> str:
     return "" if moment <= _NEVER else moment.isoformat()
 
 
-def over_by(links: str, now: datetime) -> frozenset[int]:
-    """The groups whose link is over at this moment."""
+def counting_at(links: str, now: datetime) -> frozenset[int]:
+    """The groups whose link is not over at this moment, and is known not to be."""
     return frozenset(
         int(number)
         for number, until in _ends(links).items()
-        if until == OVER or (until and (moment_of(until) or now) <= now)
+        if until == "" or ((moment := moment_of(until)) is not None and moment > now)
     )
 
 

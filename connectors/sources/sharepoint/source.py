@@ -267,7 +267,7 @@ class SharePointSource:
             accounts = await Accounts.open(top.site, self._client, self._memory, others)
             chosen = self._settings
             made = SiteRights(top.site, top.url, chosen.names, self._client, accounts, chosen.restricted_to)
-            await made.read_admins()
+            await made.read_users()
             run.rights[top.site] = made
         return run.rights[top.site]
 
