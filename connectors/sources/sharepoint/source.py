@@ -23,8 +23,18 @@ from connectors.sources.sharepoint.hook import Subscriptions, of_drive
 from connectors.sources.sharepoint.items import take_rows
 from connectors.sources.sharepoint.permissions import Assigned, SiteRights
 from connectors.sources.sharepoint.principals import Names
-from connectors.sources.sharepoint.scopes import Looked, Scopes, moment_of, rows_of
-from connectors.sources.sharepoint.tree import Round, forget_cursor, keep_cursor, placed_below, round_of
+from connectors.sources.sharepoint.scopes import FEW, Looked, Row, Scopes, moment_of, rows_of
+from connectors.sources.sharepoint.tree import (
+    DOUBTED,
+    SILENT,
+    Round,
+    assure,
+    doubted,
+    forget_cursor,
+    keep_cursor,
+    placed_below,
+    round_of,
+)
 from connectors.sources.sharepoint.webs import LIBRARY, Found, Listing, Lost, NotASite, Web, find
 from connectors.sync import feeds
 from connectors.sync.placing import Join
@@ -44,7 +54,6 @@ rights of their own, and those; everything from nothing."""
 
 SITE_NOTE = "site:"
 OWNERS_NOTE = "owners"
-_FEW = 100  # objects that are asked one by one, before the whole list is
 _SUSPECTS = 2_000  # objects below changed folders that are read again at once
 UNREACHED = Unknown("its rights were not read yet")
 
@@ -330,10 +339,10 @@ class SharePointSource:
             run.walks[listing.key] = walk
             attached = sum(row.attached for row in rows)
             await self._note(listing.key, attached=str(attached) if attached else "")
-            return await scopes.sweep(closed, rows)
+            return await self._sweep(scopes, closed, rows)
         done = await self._round(listing, whole, run)
         if swept or done.whole:
-            looked = await scopes.sweep(closed)
+            looked = await self._sweep(scopes, closed)
         else:
             await scopes.reread_missed()
             looked = await self._suspects(done, scopes, closed)
@@ -350,15 +359,35 @@ class SharePointSource:
         run.deleted += sorted(done.deleted)
         return done
 
+    async def _sweep(self, scopes: Scopes, closed: Sequence[str] = (), rows: Sequence[Row] | None = None) -> Looked:
+        """All objects of a list; whatever was doubtful in it is not any more."""
+        before = [node.key for node in await doubted(self._memory, scopes.listing.key)]
+        looked = await scopes.sweep(closed, rows)
+        await assure(self._memory, scopes.listing.key, before, scopes.silent)
+        return looked
+
     async def _suspects(self, done: Round, scopes: Scopes, closed: Sequence[str]) -> Looked:
-        """What a round makes doubtful: whatever changed, and all scopes below folders that did."""
-        if len(done.changed) > _FEW:
-            return await scopes.sweep(closed)
-        below = [node async for node in placed_below(self._memory, sorted(done.folders))]
+        """What is doubtful: whatever changed now or in a round that was cut off, what did not answer the last time, and
+        all scopes below folders among these."""
+        changed, folders = set(done.changed), set(done.folders)
+        silent: list[str] = []
+        if done.left:
+            left = await doubted(self._memory, scopes.listing.key)
+            changed |= {node.key for node in left if node.facts[DOUBTED] != SILENT}
+            folders |= {node.key for node in left if node.kind == "folder"}
+            silent = sorted(node.key for node in left if node.key not in changed)
+        if not changed and not silent:
+            return scopes.looked
+        if len(changed) > FEW:
+            return await self._sweep(scopes, closed)
+        changed |= set(silent[:FEW])
+        below = [node async for node in placed_below(self._memory, sorted(folders))]
         if len(below) > _SUSPECTS:
-            return await scopes.sweep(closed)
-        await scopes.reread([node for node in below if node.key not in done.changed])
-        return await scopes.check(done.changed)
+            return await self._sweep(scopes, closed)
+        await scopes.reread([node for node in below if node.key not in changed])
+        looked = await scopes.check(changed)
+        await assure(self._memory, scopes.listing.key, changed, scopes.silent.union(silent[FEW:]))
+        return looked
 
     async def _looked_at(self, key: str, at: datetime | None, ends: datetime | None) -> None:
         """Note when all objects of a container were looked at, and when the next link in it ends."""
@@ -395,10 +424,10 @@ class SharePointSource:
         await mark(self._memory, container.key)
         done = await self._round(listing, False, run)
         ended = ends is not None and ends <= run.now
-        if done.changed or ended or done.whole:
+        if done.changed or done.left or ended or done.whole:
             rights = await self._rights(top_of(container, listing), run)
             scopes = Scopes(listing, rights, self._client, self._memory, run.now)
-            looked = await (scopes.sweep() if done.whole else self._suspects(done, scopes, ()))
+            looked = await (self._sweep(scopes) if done.whole else self._suspects(done, scopes, ()))
             if not looked.complete:
                 run.fault(f"{listing.title!r}: {looked.problem}", passing=not looked.sure)
             if ended:
@@ -406,7 +435,7 @@ class SharePointSource:
             known = [each for each in (scopes.next_end, None if ended else ends) if each is not None]
             await self._looked_at(container.key, run.now if done.whole else None, min(known, default=None))
         await keep_cursor(self._memory, listing, done)
-        if done.quiet and not done.whole and not ended and container.key not in run.owing:
+        if done.quiet and not done.left and not done.whole and not ended and container.key not in run.owing:
             run.settled.add(container.key)  # nothing in it is different
             return
         async for change in self._settle(container.key, run):
