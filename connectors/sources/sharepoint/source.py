@@ -43,14 +43,21 @@ from policies.access import Access, Unknown
 from policies.names import DocumentId, Principal
 
 LEASE = timedelta(hours=24)
-FEEDS = (
-    Feed("delta", timedelta(minutes=10), of_permissions=True),
-    Feed("rights", timedelta(hours=1), of_permissions=True),
-    Feed("objects", timedelta(hours=12), of_permissions=True),
-    Feed("enumeration", timedelta(days=7), of_permissions=False),
-)
-"""How often what is looked at: libraries by delta; rights of webs and lists, groups, administrators; which objects have
-rights of their own, and those; everything from nothing."""
+SHORTEST = timedelta(hours=1)  # a lease: one more look at all objects fits into what is left of it
+DELTA, RIGHTS, OBJECTS, ENUMERATION = "delta", "rights", "objects", "enumeration"
+
+
+def feeds_of(lease: timedelta) -> tuple[Feed, ...]:
+    """How often what is looked at: libraries by delta; rights of webs and lists, groups, administrators; which objects
+    have rights of their own, and those; everything from nothing. What bounds a lease is read again well within it:
+    objects when rights are, so that three quarters of it go by at most."""
+    return (
+        Feed(DELTA, timedelta(minutes=10), of_permissions=True),
+        Feed(RIGHTS, min(timedelta(hours=1), lease / 4), of_permissions=True),
+        Feed(OBJECTS, min(timedelta(hours=12), lease / 2), of_permissions=True),
+        Feed(ENUMERATION, timedelta(days=7), of_permissions=False),
+    )
+
 
 SITE_NOTE = "site:"
 OWNERS_NOTE = "owners"
@@ -148,12 +155,15 @@ class SharePointSource:
     # ------------------------------------------------------------ what is due
 
     async def _begin(self, cursor: str | None, now: datetime, hints: Sequence[Hint]) -> _Run:
-        due = {feed.name for feed in await feeds.due(self._memory, FEEDS, now, hurried=self._hurried)}
+        due = {
+            feed.name
+            for feed in await feeds.due(self._memory, feeds_of(self._settings.lease), now, hurried=self._hurried)
+        }
         whole = cursor is None
         if whole or any(not hint.key for hint in hints):
-            due |= {"delta", "rights", "objects"}
+            due |= {DELTA, RIGHTS, OBJECTS}
         if whole:
-            due.add("enumeration")
+            due.add(ENUMERATION)
         owing = frozenset(await unsettled(self._memory))
         return _Run(now, frozenset(due), whole, hinted={hint.key for hint in hints}, owing=owing)
 
@@ -193,7 +203,7 @@ class SharePointSource:
 
     async def _address(self, address: str, run: _Run) -> AsyncIterator[Change]:
         """Everything of one configured address; whatever goes wrong there stays there."""
-        looks = {"rights", "objects", "enumeration"} & run.due
+        looks = {RIGHTS, OBJECTS, ENUMERATION} & run.due
         try:
             async for change in self._look(address, run) if looks else self._follow(address, run):
                 yield change
@@ -321,9 +331,9 @@ class SharePointSource:
         mine = closed.get(listing.key)
         again = before is None or "out" in before.facts or "objects_at" not in before.facts
         again |= mine is not None and mine.reason.startswith(REFUSED)
-        swept = again or "objects" in run.due
+        swept = again or OBJECTS in run.due
         scopes = Scopes(listing, rights, self._client, memory, run.now)
-        looked = await self._contents(listing, scopes, list(closed), again or "enumeration" in run.due, swept, run)
+        looked = await self._contents(listing, scopes, list(closed), again or ENUMERATION in run.due, swept, run)
         if not looked.complete:  # what is refused stays nobody's, and is asked for again each time
             run.fault(f"{listing.title!r} at {address}: {looked.problem}", passing=not looked.sure)
         await self._looked_at(listing.key, run.now if swept else None, scopes.next_end)
@@ -413,7 +423,7 @@ class SharePointSource:
                 continue  # looked at whole, the next time that rights are
             ends = moment_of(container.facts.get("next_end"))
             hinted = of_drive(listing.drive) in run.hinted
-            if "delta" in run.due or hinted or (ends is not None and ends <= run.now):
+            if DELTA in run.due or hinted or (ends is not None and ends <= run.now):
                 work = self._follow_one(container, listing, ends, run)
                 async for change in self._one(address, listing.title, listing.key, work, run):
                     yield change
