@@ -31,6 +31,7 @@ from connectors.sources.sharepoint.tree import (
     assure,
     doubted,
     forget_cursor,
+    has_doubts,
     keep_cursor,
     placed_below,
     round_of,
@@ -333,23 +334,30 @@ class SharePointSource:
         again |= mine is not None and mine.reason.startswith(REFUSED)
         swept = again or OBJECTS in run.due
         scopes = Scopes(listing, rights, self._client, memory, run.now)
-        looked = await self._contents(listing, scopes, list(closed), again or ENUMERATION in run.due, swept, run)
+        looked, failed = await self._contents(
+            listing, scopes, list(closed), again or ENUMERATION in run.due, swept, run
+        )
         if not looked.complete:  # what is refused stays nobody's, and is asked for again each time
             run.fault(f"{listing.title!r} at {address}: {looked.problem}", passing=not looked.sure)
-        await self._looked_at(listing.key, run.now if swept else None, scopes.next_end)
+        await self._looked_at(listing.key, run.now if swept and failed is None else None, scopes.next_end)
         async for change in self._settle(listing.key, run):
             yield change
+        if failed is not None:
+            run.settled.discard(listing.key)
+            raise failed
 
     async def _contents(
         self, listing: Listing, scopes: Scopes, closed: Sequence[str], whole: bool, swept: bool, run: _Run
-    ) -> Looked:
-        """Bring the nodes of a list up to date, and the rights of its objects."""
+    ) -> tuple[Looked, DoorError | None]:
+        """Bring the nodes of a list up to date, and the rights of its objects: of those that are known, also where a
+        round of delta fails, whose error comes along. What moved meanwhile is not known then, so that the leases of
+        everything there run out."""
         if listing.kind != LIBRARY:
             rows, walk = await take_rows(self._memory, listing, rows_of(self._client, listing), run.now)
             run.walks[listing.key] = walk
             attached = sum(row.attached for row in rows)
             await self._note(listing.key, attached=str(attached) if attached else "")
-            return await self._sweep(scopes, closed, rows)
+            return await self._sweep(scopes, closed, rows), None
         done = await self._round(listing, whole, run)
         if swept or done.whole:
             looked = await self._sweep(scopes, closed)
@@ -357,11 +365,19 @@ class SharePointSource:
             await scopes.reread_missed()
             looked = await self._suspects(done, scopes, closed)
             await scopes.recompute()
-        await keep_cursor(self._memory, listing, done)
-        return looked
+        if done.failed is None:
+            await keep_cursor(self._memory, listing, done)
+        return looked, done.failed
 
     async def _round(self, listing: Listing, whole: bool, run: _Run) -> Round:
-        done = await round_of(self._client, listing, self._memory, run.now, self._settings.app, whole)
+        """A round of a library; one that fails tells of nothing. Raises Refused where the library is not ours to
+        read."""
+        try:
+            done = await round_of(self._client, listing, self._memory, run.now, self._settings.app, whole)
+        except DoorError as error:
+            if isinstance(error, Refused) and error.status in LOST:
+                raise
+            return Round(False, "", left=await has_doubts(self._memory, listing.key), failed=error)
         if done.whole:
             run.walks[listing.key] = done.walk
         for problem in done.problems:
@@ -444,12 +460,16 @@ class SharePointSource:
                 await scopes.recompute()
             known = [each for each in (scopes.next_end, None if ended else ends) if each is not None]
             await self._looked_at(container.key, run.now if done.whole else None, min(known, default=None))
-        await keep_cursor(self._memory, listing, done)
-        if done.quiet and not done.left and not done.whole and not ended and container.key not in run.owing:
-            run.settled.add(container.key)  # nothing in it is different
-            return
+        if done.failed is None:
+            await keep_cursor(self._memory, listing, done)
+            if done.quiet and not done.left and not done.whole and not ended and container.key not in run.owing:
+                run.settled.add(container.key)  # nothing in it is different
+                return
         async for change in self._settle(container.key, run):
             yield change
+        if done.failed is not None:
+            run.settled.discard(container.key)
+            raise done.failed
 
     # ------------------------------------------------------------ settling
 

@@ -55,6 +55,7 @@ class Round:
     deleted: set[str] = field(default_factory=set)  # keys of documents that were told to be gone
     cursor: str = ""  # to be kept when all of it is settled
     left: bool = False  # a round before left something marked, of which this one does not tell
+    failed: DoorError | None = None  # it did not come to its end
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -65,7 +66,7 @@ class Round:
 async def round_of(client: Client, listing: Listing, memory: Memory, now: datetime, app: str, whole: bool) -> Round:
     """Bring a library's nodes up to date, from where the last round ended or from nothing. Raises Transient where the
     round did not come to its end, and Refused where the library is not ours to read."""
-    left = await memory.note(_DOUBTS + listing.key) is not None
+    left = await has_doubts(memory, listing.key)
     done = await _read_round(client, listing, memory, now, app, whole)
     done.left = left
     return done
@@ -104,6 +105,11 @@ async def forget_cursor(memory: Memory, key: str) -> None:
 async def doubt(memory: Memory, key: str) -> None:
     """Say, before it is so, that something in a list is marked."""
     await memory.keep_note(_DOUBTS + key, "1")
+
+
+async def has_doubts(memory: Memory, key: str) -> bool:
+    """Whether something may be marked in a list."""
+    return await memory.note(_DOUBTS + key) is not None
 
 
 async def doubted(memory: Memory, key: str) -> Sequence[Node]:

@@ -72,6 +72,41 @@ async def test_a_round_that_was_killed_before_the_rights_were_read_is_made_up_fo
     assert await house.over() == []
 
 
+@pytest.mark.parametrize("hours", [1, 13], ids=["rights", "objects"])
+async def test_rights_of_objects_are_read_though_delta_fails(here: Office, hours: int) -> None:
+    """Of what has rights of its own; and as nobody knows what moved meanwhile, leases run out all the same."""
+    tenant, house = here.house.tenant, here.house
+    tenant.gaps.role_assignments = True
+    group = here.site.site_group("Owners")
+    tenant.add(group, here.cleo)
+    tenant.grant(here.file, group)
+    await house.sync()
+    assert await house.names(here.cleo) == {"handbook.md"}
+
+    house.vendor.fault("/root/delta", status(500))
+    tenant.revoke(here.file, group) if hours > 12 else tenant.take_out(group, here.cleo)
+    house.pause = timedelta(hours=hours)
+    report = await house.sync(hurried=False)
+    assert not report.complete
+    assert await house.over() == []
+    assert await house.names(here.asha) == {"handbook.md"}
+
+    house.pause = timedelta(hours=24, minutes=1) - house.pause
+    await house.sync(hurried=False)
+    assert await house.names(here.asha) == set()
+
+
+async def test_a_link_ends_though_delta_fails(here: Office) -> None:
+    tenant, house = here.house.tenant, here.house
+    tenant.link(here.file, here.cleo, expires=tenant.at + timedelta(minutes=4))
+    await house.sync()
+    house.vendor.fault("/root/delta", status(500))
+    house.pause = timedelta(minutes=5)
+    await house.sync(hurried=False)
+
+    assert await house.names(here.cleo) == set()
+
+
 def _killing(tap: Tap, _asked: Asked, reply: Reply) -> Reply:
     """From here on the process is gone."""
     tap.fatal = tap.calls + 1
