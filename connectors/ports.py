@@ -5,7 +5,7 @@ Times are aware UTC. Every method may raise the `DoorError` family and nothing e
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -122,8 +122,8 @@ class Memory(Protocol):
         """What was told between runs by events, oldest first."""
         ...
 
-    async def forget_hints(self, upto: int) -> None:
-        """These and all before are dealt with."""
+    async def forget_hints(self, upto: int, spared: Collection[str] = ()) -> None:
+        """These and all before are dealt with, but for those about these objects."""
         ...
 
 

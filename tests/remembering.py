@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from connectors.ledger.memory import MOST_HINTS
@@ -91,8 +91,8 @@ class Remembering:
     async def hints(self, most: int = 1000) -> Sequence[Hint]:
         return self._hints[:most]
 
-    async def forget_hints(self, upto: int) -> None:
-        self._hints = [each for each in self._hints if each.number > upto]
+    async def forget_hints(self, upto: int, spared: Collection[str] = ()) -> None:
+        self._hints = [each for each in self._hints if each.number > upto or each.key in spared]
 
     # ------------------------------------------------------------ the ledger's side
 

@@ -6,7 +6,7 @@ Long readings go page by page, by key: no connection is held while a source talk
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -186,9 +186,11 @@ class SqlMemory:
             rows = (await connection.execute(query.order_by(source_hints.c.number).limit(most))).all()
         return [Hint(row.number, row.key, row.what, row.at) for row in rows]
 
-    async def forget_hints(self, upto: int) -> None:
-        """These and all before are dealt with."""
+    async def forget_hints(self, upto: int, spared: Collection[str] = ()) -> None:
+        """These and all before are dealt with, but for those about these objects."""
         done = (source_hints.c.source == self._source) & (source_hints.c.number <= upto)
+        if spared:
+            done &= source_hints.c.key.not_in(sorted(spared))
         async with self._door.write() as connection:
             await connection.execute(delete(source_hints).where(done))
 

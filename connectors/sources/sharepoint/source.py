@@ -60,8 +60,13 @@ def feeds_of(lease: timedelta) -> tuple[Feed, ...]:
     )
 
 
+_AT = {OBJECTS: "objects_at", ENUMERATION: "whole_at"}
+"""Feeds that each list has for itself, and the fact of its node that says when they were gone."""
+
 SITE_NOTE = "site:"
 OWNERS_NOTE = "owners"
+_TRIED = "tried:"  # and an address: when it was last begun to look at it whole
+_TRIES = 4  # that a look which does not come to its end is given within its time
 _SUSPECTS = 2_000  # objects below changed folders that are read again at once
 UNREACHED = Unknown("its rights were not read yet")
 
@@ -84,15 +89,18 @@ class _Run:
     """One run on its way."""
 
     now: datetime
-    due: frozenset[str]
-    whole: bool
+    asked: frozenset[str]  # feeds that are gone everywhere, whether they are due or not
+    due: frozenset[str] = frozenset()  # at the address that is looked at
     complete: bool = True
     problems: list[str] = field(default_factory=list)
-    away: bool = False  # something did not answer: what was due stays due
+    away: bool = False  # something at the address did not answer: what was due there stays due
+    unheard: bool = False  # somewhere was something away
+    went: dict[str, frozenset[str]] = field(default_factory=dict)  # feeds that were gone to their end, by address
     walks: dict[str, str] = field(default_factory=dict)  # by container, the enumeration that saw all of it
     deleted: list[str] = field(default_factory=list)  # keys of documents that were told to be gone
     settled: set[str] = field(default_factory=set)
-    hinted: set[str] = field(default_factory=set)
+    hinted: frozenset[str] = frozenset()
+    heard: set[str] = field(default_factory=set)  # hints that were dealt with
     rights: dict[str, SiteRights] = field(default_factory=dict)  # by site collection
     owing: frozenset[str] = frozenset()  # containers that a run before left to be settled
 
@@ -100,6 +108,7 @@ class _Run:
         """Something was not done; what was not read runs out with its lease."""
         self.complete = False
         self.away |= passing
+        self.unheard |= passing
         self.tell(problem)
 
     def tell(self, problem: str) -> None:
@@ -126,6 +135,7 @@ class SharePointSource:
         self._timer = timer
         self._hurried = hurried
         self._subscriptions = subscriptions
+        self._feeds = feeds_of(settings.lease)
 
     @property
     def name(self) -> str:
@@ -137,8 +147,11 @@ class SharePointSource:
         hints = await self._memory.hints()
         run = await self._begin(cursor, now, hints)
         for address in self._settings.addresses:
+            run.due, run.away = await self._due(address, run), False
             async for change in self._address(address, run):
                 yield change
+            if not run.away:
+                run.went[address] = run.due
         async for change in self._rest(run):
             yield change
         await self._subscribe(run)
@@ -147,26 +160,67 @@ class SharePointSource:
             run.tell(f"there is no document at {address}; check the address, what is published there, and the grant")
         yield Checkpoint(now.isoformat(), run.complete, whole=False, problems=tuple(run.problems))
         await settled(self._memory, run.settled)
-        if hints and not run.away:  # what was told of and could not be read stays told of
-            await self._memory.forget_hints(hints[-1].number)
-        if not run.away:
-            for feed in sorted(run.due):
-                await feeds.gone(self._memory, feed, now)
+        if hints:
+            await self._memory.forget_hints(hints[-1].number, await self._still_told(run))
+        await self._gone(run)
 
     # ------------------------------------------------------------ what is due
 
     async def _begin(self, cursor: str | None, now: datetime, hints: Sequence[Hint]) -> _Run:
-        due = {
-            feed.name
-            for feed in await feeds.due(self._memory, feeds_of(self._settings.lease), now, hurried=self._hurried)
-        }
-        whole = cursor is None
-        if whole or any(not hint.key for hint in hints):
-            due |= {DELTA, RIGHTS, OBJECTS}
-        if whole:
-            due.add(ENUMERATION)
+        asked: set[str] = set()
+        if self._hurried or cursor is None or any(not hint.key for hint in hints):
+            asked = {DELTA, RIGHTS, OBJECTS}
+        if cursor is None:
+            asked.add(ENUMERATION)
         owing = frozenset(await unsettled(self._memory))
-        return _Run(now, frozenset(due), whole, hinted={hint.key for hint in hints}, owing=owing)
+        return _Run(now, frozenset(asked), hinted=frozenset(hint.key for hint in hints), owing=owing)
+
+    async def _due(self, address: str, run: _Run) -> frozenset[str]:
+        """What is due at an address: to look at it whole (`RIGHTS`), or to follow its libraries (`DELTA`)."""
+        often = [feed for feed in self._feeds if feed.name in (DELTA, RIGHTS)]
+        due = {feed.name for feed in await feeds.due(self._memory, often, run.now, hurried=False, part=address)}
+        tried = moment_of(await self._memory.note(_TRIED + address))
+        every = self._every(RIGHTS)
+        if tried is not None and tried <= run.now < tried + every / _TRIES:
+            due -= {RIGHTS}  # one list that is broken for days must not have the others read again with every run
+        if RIGHTS in due | run.asked:
+            await self._memory.keep_note(_TRIED + address, run.now.isoformat())
+            due |= {RIGHTS, DELTA}  # that is in it
+        return frozenset(due) | (run.asked & {DELTA, RIGHTS})
+
+    def _every(self, name: str) -> timedelta:
+        return next(feed.every for feed in self._feeds if feed.name == name)
+
+    def _is_due(self, name: str, container: Node, run: _Run) -> bool:
+        """Whether all objects of a list are due (`OBJECTS`), or to read it from nothing (`ENUMERATION`)."""
+        last = moment_of(container.facts.get(_AT[name]))
+        return name in run.asked or last is None or last > run.now or run.now - last >= self._every(name)
+
+    async def _gone(self, run: _Run) -> None:
+        """Note when each feed was gone: at each address and, for the lag that is told of, where that is longest ago."""
+        for address, names in run.went.items():
+            for name in names:
+                await feeds.gone(self._memory, name, run.now, address)
+        by_address = [await feeds.when(self._memory, address) for address in self._settings.addresses]
+        told = {name: [each.get(name) for each in by_address] for name in (DELTA, RIGHTS)}
+        lists = [node for node in await self._read_lists() if node.facts.get("address") in self._settings.addresses]
+        told |= {name: [moment_of(node.facts.get(_AT[name])) for node in lists] for name in (OBJECTS, ENUMERATION)}
+        for name, moments in told.items():
+            known = [each for each in moments if each is not None]
+            if known and len(known) == len(moments):
+                await feeds.gone(self._memory, name, min(known))
+
+    async def _read_lists(self) -> list[Node]:
+        """The lists that are read: neither out nor refused to us."""
+        closed = await self._memory.closed()
+        shut = {key for key, each in closed.items() if each.reason.startswith(REFUSED)}
+        nodes = [node async for node in self._memory.containers()]
+        return [node for node in nodes if "out" not in node.facts and node.key not in shut]
+
+    async def _still_told(self, run: _Run) -> frozenset[str]:
+        """What was told of and could not be read: by library, or all where nobody says which."""
+        drives = {of_drive(node.facts.get("drive", "")) for node in await self._read_lists()}
+        return (run.hinted & drives) - run.heard | frozenset([""] if run.unheard else [])
 
     async def _subscribe(self, run: _Run) -> None:
         """Have Graph tell of each library from now on; what changes before it does, the next delta tells."""
@@ -204,9 +258,8 @@ class SharePointSource:
 
     async def _address(self, address: str, run: _Run) -> AsyncIterator[Change]:
         """Everything of one configured address; whatever goes wrong there stays there."""
-        looks = {RIGHTS, OBJECTS, ENUMERATION} & run.due
         try:
-            async for change in self._look(address, run) if looks else self._follow(address, run):
+            async for change in self._look(address, run) if RIGHTS in run.due else self._follow(address, run):
                 yield change
         except Refused as error:
             if error.status not in LOST:
@@ -332,19 +385,20 @@ class SharePointSource:
         mine = closed.get(listing.key)
         again = before is None or "out" in before.facts or "objects_at" not in before.facts
         again |= mine is not None and mine.reason.startswith(REFUSED)
-        swept = again or OBJECTS in run.due
+        swept = again or listing.kind != LIBRARY or self._is_due(OBJECTS, container, run)
+        whole = again or self._is_due(ENUMERATION, container, run)
         scopes = Scopes(listing, rights, self._client, memory, run.now)
-        looked, failed = await self._contents(
-            listing, scopes, list(closed), again or ENUMERATION in run.due, swept, run
-        )
-        if not looked.complete:  # what is refused stays nobody's, and is asked for again each time
-            run.fault(f"{listing.title!r} at {address}: {looked.problem}", passing=not looked.sure)
+        looked, failed = await self._contents(listing, scopes, list(closed), whole, swept, run)
+        if not looked.complete:  # what is refused stays nobody's; that and what does not answer is asked for again
+            run.fault(f"{listing.title!r} at {address}: {looked.problem}")
+        swept |= listing.key in run.walks
         await self._looked_at(listing.key, run.now if swept and failed is None else None, scopes.next_end)
         async for change in self._settle(listing.key, run):
             yield change
         if failed is not None:
             run.settled.discard(listing.key)
             raise failed
+        await self._dealt_with(listing, looked, run)
 
     async def _contents(
         self, listing: Listing, scopes: Scopes, closed: Sequence[str], whole: bool, swept: bool, run: _Run
@@ -415,6 +469,15 @@ class SharePointSource:
         await assure(self._memory, scopes.listing.key, changed, scopes.silent.union(silent[FEW:]))
         return looked
 
+    async def _dealt_with(self, listing: Listing, looked: Looked, run: _Run) -> None:
+        """A list was read to its end, and settled."""
+        if listing.key not in run.settled:
+            return
+        if listing.key in run.walks:
+            await self._note(listing.key, whole_at=run.now.isoformat())
+        if looked.sure:
+            run.heard.add(of_drive(listing.drive))
+
     async def _looked_at(self, key: str, at: datetime | None, ends: datetime | None) -> None:
         """Note when all objects of a container were looked at, and when the next link in it ends."""
         looked = {"objects_at": at.isoformat()} if at is not None else {}
@@ -449,13 +512,13 @@ class SharePointSource:
     ) -> AsyncIterator[Change]:
         await mark(self._memory, container.key)
         done = await self._round(listing, False, run)
-        ended = ends is not None and ends <= run.now
+        ended, looked = ends is not None and ends <= run.now, Looked()
         if done.changed or done.left or ended or done.whole:
             rights = await self._rights(top_of(container, listing), run)
             scopes = Scopes(listing, rights, self._client, self._memory, run.now)
             looked = await (self._sweep(scopes) if done.whole else self._suspects(done, scopes, ()))
             if not looked.complete:
-                run.fault(f"{listing.title!r}: {looked.problem}", passing=not looked.sure)
+                run.fault(f"{listing.title!r}: {looked.problem}")
             if ended:
                 await scopes.recompute()
             known = [each for each in (scopes.next_end, None if ended else ends) if each is not None]
@@ -464,12 +527,14 @@ class SharePointSource:
             await keep_cursor(self._memory, listing, done)
             if done.quiet and not done.left and not done.whole and not ended and container.key not in run.owing:
                 run.settled.add(container.key)  # nothing in it is different
+                run.heard.add(of_drive(listing.drive))
                 return
         async for change in self._settle(container.key, run):
             yield change
         if done.failed is not None:
             run.settled.discard(container.key)
             raise done.failed
+        await self._dealt_with(listing, looked, run)
 
     # ------------------------------------------------------------ settling
 

@@ -7,6 +7,8 @@ from functools import partial
 
 import pytest
 
+from connectors.ports import Event
+from connectors.sources.sharepoint.hook import of_drive
 from tests.connectors.sync.tree import Tap
 from tests.doubles.sharepoint.wire import Asked, Reply, status
 from tests.sharepoint_house import Office
@@ -111,3 +113,56 @@ def _killing(tap: Tap, _asked: Asked, reply: Reply) -> Reply:
     """From here on the process is gone."""
     tap.fatal = tap.calls + 1
     return reply
+
+
+async def test_a_list_that_fails_has_no_other_looked_at_for_it(here: Office) -> None:
+    tenant, house = here.house.tenant, here.house
+    other = tenant.site("pay")
+    second = tenant.library(other.web, "Second")
+    tenant.file(second, "pay.md", "What is paid")
+    await house.sync()
+    house.vendor.fault(rf"/sites/pay/_api/web/lists\(guid'{second.id}'\)", status(500))
+    house.pause = timedelta(hours=13)
+    await house.sync(hurried=False)
+    house.pause = ROUND
+    house.vendor.count.clear()
+    await house.sync(hurried=False)
+
+    asked = house.vendor.count.asked
+    assert house.vendor.count.requests["delta without token"] == 0
+    assert not [each for each in asked if "/sites/hr/" in each]
+    assert not [each for each in asked if "/items?" in each and second.id not in each]
+
+
+async def test_an_object_that_does_not_answer_is_asked_for_alone(here: Office) -> None:
+    tenant, house, library = here.house.tenant, here.house, here.site.web.lists[0]
+    own, other = (tenant.file(library, name, "With rights of its own") for name in ("own.md", "other.md"))
+    for each in (own, other):
+        tenant.grant(each, here.cleo)
+    await house.sync()
+    silent = house.vendor.fault(rf"items\({own.number}\)/roleassignments", status(500))
+    house.pause = timedelta(hours=13)
+    report = await house.sync(hurried=False)
+    assert not report.complete
+
+    tenant.gaps.role_assignments = True
+    tenant.revoke(own, here.cleo)
+    house.vendor.mend(silent)
+    house.pause = ROUND
+    house.vendor.count.clear()
+    await house.sync(hurried=False)
+    rights = [each for each in house.vendor.count.asked if "roleassignments" in each and "items(" in each]
+    assert [f"items({own.number})" in each for each in rights] == [True]
+    assert await house.over() == []
+
+
+async def test_what_graph_told_of_one_library_is_forgotten_though_another_fails(here: Office) -> None:
+    tenant, house, library = here.house.tenant, here.house, here.site.web.lists[0]
+    second = tenant.library(here.site.web, "Second")
+    await house.sync()
+    events = [Event(of_drive(each.drive), "updated", closes=False) for each in (library, second)]
+    await house.memory.told(events, house.now())
+    house.vendor.fault(f"drives/{second.drive}/root/delta", status(500))
+    await house.sync(hurried=False)
+
+    assert [each.key for each in await house.memory.hints()] == [of_drive(second.drive)]
