@@ -20,13 +20,14 @@ from connectors.records import Inherits, Node, Own
 from connectors.sources.sharepoint.client import LOST, Client, Json, Refused
 from connectors.sources.sharepoint.permissions import Assigned, SiteRights, read, written
 from connectors.sources.sharepoint.principals import SharingLink, same
-from connectors.sources.sharepoint.tree import UNREAD
+from connectors.sources.sharepoint.tree import DOUBTED, SILENT, UNREAD, doubt
 from connectors.sources.sharepoint.webs import LIST, Listing
 from policies.access import Access, AccessExpr, Unknown
 
 AT_ONCE = 4  # objects whose rights are read side by side
 PAGE = "2000"
 PATIENCE = 5  # objects in a row that do not say whether they have rights of their own, before the look ends
+FEW = 100  # objects that are asked one by one, before the whole list is
 MOST_SINGLES = 20_000  # objects that are asked one by one in a run, where a list does not tell of all at once
 _WRITTEN_AT_ONCE = 500
 _NEVER = datetime(1, 1, 2, tzinfo=UTC)  # an expiry before this is none: DateTime.MinValue
@@ -109,6 +110,7 @@ class Scopes:
     now: datetime
     looked: Looked = field(default_factory=Looked)
     next_end: datetime | None = None  # of a link, among those that were looked at
+    silent: set[str] = field(default_factory=set)  # keys of what did not answer; they are marked as doubted
     _singles: int = 0
 
     # ------------------------------------------------------------ all of a list
@@ -206,10 +208,12 @@ class Scopes:
         return self.looked
 
     async def reread_missed(self) -> None:
-        """Read again what has rights of its own that were not read, or were refused, the last time."""
-        nodes = self.memory.of_container(self.listing.key)
-        missed = [node async for node in nodes if node.key != self.listing.key and _is_missed(node)]
-        await self.reread(missed)
+        """Read again what has rights of its own that were not read, or were refused, the last time; and some of that of
+        which nothing was read yet."""
+        nodes = [node async for node in self.memory.ruled(self.listing.key) if node.key != self.listing.key]
+        await self.reread([node for node in nodes if _is_missed(node)])
+        unread = sorted(node.key for node in nodes if node.rules == UNREAD and DOUBTED not in node.facts)
+        await self.check(unread[:FEW])
 
     async def recompute(self) -> None:
         """Open up the groups again for everything that has rights of its own; its role assignments stay as read."""
@@ -246,17 +250,15 @@ class Scopes:
             made: list[Node] = []
 
             async def one(node: Node, made: list[Node] = made) -> None:
-                changed = await self._of(node, unique[node.key])
-                if changed is not None:
-                    made.append(changed)
+                made.append(await self._of(node, unique[node.key]))
 
             await side_by_side(list(nodes.values()), one)
             await self._put(made)
 
-    async def _of(self, node: Node, number: str) -> Node | None:
+    async def _of(self, node: Node, number: str) -> Node:
         """A node with its rights as they are now. What had its own keeps them where they can't be read this time, less
-        what is known to be gone, and its lease runs out; what had none is nobody's from then on: None where nothing is
-        to be written."""
+        what is known to be gone, and its lease runs out; what had none is nobody's from then on. Either is marked, and
+        asked for in each run."""
         facts = {**node.facts, "n": number}
         assigned: Assigned | Unknown | None = None
         try:
@@ -271,20 +273,24 @@ class Scopes:
             return self._closed(node, number, f"its rights are refused to us ({error.status})")
         except Transient as error:
             self._missed(str(error), passing=True)
+            if not self.silent:
+                await doubt(self.memory, self.listing.key)
+            self.silent.add(node.key)
             if isinstance(node.rules, Own):
-                return self._narrowed(node, number, node.rules.access, assigned)
-            return self._closed(node, number, "it has rights of its own, which were not read yet")
+                made = self._narrowed(node, number, node.rules.access, assigned)
+            else:
+                made = self._closed(node, number, "it has rights of its own, which were not read yet")
+            return replace(made, facts={**made.facts, "n": number, DOUBTED: SILENT})
 
-    def _narrowed(self, node: Node, number: str, old: Access, assigned: Assigned | Unknown | None) -> Node | None:
+    def _narrowed(self, node: Node, number: str, old: Access, assigned: Assigned | Unknown | None) -> Node:
         """A node whose role assignments were read, and of whose links or groups something was not: who reads is only
-        who did, and who is assigned and was read. None where nobody who was assigned is gone. It is read again at the
-        next look."""
+        who did, and who is assigned and was read. As it was where nobody who was assigned is gone."""
         self._heed(node.facts.get("links", ""))
         before = read(node.facts.get("grants", ""))
         if assigned is None or not isinstance(old, AccessExpr):
-            return None
+            return node
         if isinstance(before, Assigned) and isinstance(assigned, Assigned) and before.principals <= assigned.principals:
-            return None
+            return node
         new = self.rights.access(assigned, counting_at(node.facts.get("links", ""), self.now))
         narrowed = old & new if isinstance(new, AccessExpr) else new
         return replace(node, rules=Own(narrowed), facts={**_without_rights(node.facts), "n": number})

@@ -132,6 +132,11 @@ class MemorySuite:
         await memory.forget_hints(hints[2].number, but=[hints[1].number])
         assert [each.number for each in await memory.hints()] == [hints[1].number]
 
+        await memory.forget_hints(hints[1].number, {"a"})
+        assert len(await memory.hints()) == 2
+        await memory.forget_hints(hints[-1].number, {"b"})
+        assert await memory.hints() == []
+
     async def test_more_hints_than_are_kept_mean_the_whole_source(self, memory: SqlMemory) -> None:
         await memory.told([Event(f"e{number}", "x", closes=False) for number in range(ledger_memory.MOST_HINTS)], NOW)
         assert len(await memory.hints(20_000)) == ledger_memory.MOST_HINTS
