@@ -132,9 +132,7 @@ class MemorySuite:
         await memory.forget_hints(hints[2].number, but=[hints[1].number])
         assert [each.number for each in await memory.hints()] == [hints[1].number]
 
-        await memory.forget_hints(hints[1].number, {"a"})
-        assert len(await memory.hints()) == 2
-        await memory.forget_hints(hints[-1].number, {"b"})
+        await memory.forget_hints(hints[-1].number)
         assert await memory.hints() == []
 
     async def test_more_hints_than_are_kept_mean_the_whole_source(self, memory: SqlMemory) -> None:
