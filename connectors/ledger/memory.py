@@ -341,14 +341,21 @@ def _written(rules: Inherits | Own) -> str | None:
             return None
         case Own(Unknown(reason)):
             return json.dumps({"unknown": reason})
-        case Own(AccessExpr(clauses)):
-            return json.dumps(sorted(sorted(map(str, clause)) for clause in clauses))
+        case Own(AccessExpr(clauses), until):
+            said = sorted(sorted(map(str, clause)) for clause in clauses)
+            return json.dumps(said if until is None else {"all_of": said, "until": until.isoformat()})
         case Own():
             raise ValueError(f"{rules.access!r} is no rule of access")
 
 
 def _read(written: str | None) -> Inherits | Own:
-    return Inherits() if written is None else Own(_access(json.loads(written)))
+    if written is None:
+        return Inherits()
+    match json.loads(written):
+        case {"all_of": stated, "until": str(until)}:
+            return Own(_access(stated), datetime.fromisoformat(until))
+        case stated:
+            return Own(_access(stated))
 
 
 def _access(stated: Any) -> Access:

@@ -105,6 +105,17 @@ class SiteRights:
         restricted to. `counting`: of the groups that stand for a link, those whose link is known not to be over."""
         if isinstance(assigned, Unknown):
             return assigned
+        readers = self._readers(assigned, counting)
+        return AccessExpr.all_of(*([readers] + ([self.restricted_to] if self.restricted_to else [])))
+
+    def alone(
+        self, assigned: Assigned, counting: frozenset[int], ending: frozenset[int]
+    ) -> Mapping[int, frozenset[Principal]]:
+        """Whom nothing but these links lets in that will end, by the group of each."""
+        rest = self._readers(assigned, counting - ending)
+        return {number: self._groups.get(number, frozenset()) - rest for number in counting & ending}
+
+    def _readers(self, assigned: Assigned, counting: frozenset[int]) -> frozenset[Principal]:
         readers = set(self.admins)
         for principal in assigned.principals:
             number = group_number(principal)
@@ -112,8 +123,7 @@ class SiteRights:
                 readers.add(principal)
             elif number not in assigned.links or number in counting:
                 readers |= self._groups.get(number, frozenset())
-        clauses = [frozenset(readers)] + ([self.restricted_to] if self.restricted_to else [])
-        return AccessExpr.all_of(*clauses)
+        return frozenset(readers)
 
     async def open_groups(self, assigned: Iterable[Assigned | Unknown]) -> None:
         """Read the members of every group that is among these and was not read yet."""

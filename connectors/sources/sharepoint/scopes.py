@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from connectors.errors import Stop, Transient
 from connectors.ports import Memory
@@ -22,7 +22,9 @@ from connectors.sources.sharepoint.permissions import Assigned, SiteRights, read
 from connectors.sources.sharepoint.principals import SharingLink, same
 from connectors.sources.sharepoint.tree import DOUBTED, SILENT, UNREAD, doubt
 from connectors.sources.sharepoint.webs import LIST, Listing
-from policies.access import Access, AccessExpr, Unknown
+from connectors.sync.settle import mark
+from policies.access import AccessExpr, Unknown
+from policies.names import Principal
 
 AT_ONCE = 4  # objects whose rights are read side by side
 PAGE = "2000"
@@ -222,7 +224,7 @@ class Scopes:
             if node.key == self.listing.key or not isinstance(node.rules, Own) or "grants" not in node.facts:
                 continue
             made = await self._made(node, read(node.facts["grants"]), node.facts)
-            if made.rules != node.rules:
+            if made != node:
                 changed.append(made)
         await self._put(changed)
 
@@ -277,23 +279,25 @@ class Scopes:
                 await doubt(self.memory, self.listing.key)
             self.silent.add(node.key)
             if isinstance(node.rules, Own):
-                made = self._narrowed(node, number, node.rules.access, assigned)
+                made = self._narrowed(node, number, node.rules, assigned)
             else:
                 made = self._closed(node, number, "it has rights of its own, which were not read yet")
             return replace(made, facts={**made.facts, "n": number, DOUBTED: SILENT})
 
-    def _narrowed(self, node: Node, number: str, old: Access, assigned: Assigned | Unknown | None) -> Node:
+    def _narrowed(self, node: Node, number: str, old: Own, assigned: Assigned | Unknown | None) -> Node:
         """A node whose role assignments were read, and of whose links or groups something was not: who reads is only
         who did, and who is assigned and was read. As it was where nobody who was assigned is gone."""
         self._heed(node.facts.get("links", ""))
         before = read(node.facts.get("grants", ""))
-        if assigned is None or not isinstance(old, AccessExpr):
+        if assigned is None or not isinstance(old.access, AccessExpr):
             return node
         if isinstance(before, Assigned) and isinstance(assigned, Assigned) and before.principals <= assigned.principals:
             return node
         new = self.rights.access(assigned, counting_at(node.facts.get("links", ""), self.now))
-        narrowed = old & new if isinstance(new, AccessExpr) else new
-        return replace(node, rules=Own(narrowed), facts={**_without_rights(node.facts), "n": number})
+        narrowed = old.access & new if isinstance(new, AccessExpr) else new
+        facts = {**node.facts, "n": number}
+        facts.pop("grants", None)
+        return replace(node, rules=Own(narrowed, old.until), facts=facts)
 
     def _closed(self, node: Node, number: str, reason: str) -> Node:
         """A node that is nobody's until its rights are read again: what was read of them before is forgotten."""
@@ -302,9 +306,13 @@ class Scopes:
 
     async def _made(self, node: Node, assigned: Assigned | Unknown, facts: Mapping[str, str]) -> Node:
         await self.rights.open_groups([assigned])
-        counting = counting_at(facts.get("links", ""), self.now)
-        self._heed(facts.get("links", ""))
-        return replace(node, rules=Own(self.rights.access(assigned, counting)), facts=dict(facts))
+        links = facts.get("links", "")
+        self._heed(links)
+        counting, until = counting_at(links, self.now), next_end(links, self.now)
+        if isinstance(assigned, Assigned) and until is not None:
+            links = _with_people(links, self.rights.alone(assigned, counting, dated(links)))
+        rules = Own(self.rights.access(assigned, counting), until)
+        return replace(node, rules=rules, facts={**facts, "links": links})
 
     def _heed(self, links: str) -> None:
         """Note when the next of these links ends."""
@@ -384,6 +392,11 @@ def counting_at(links: str, now: datetime) -> frozenset[int]:
     )
 
 
+def dated(links: str) -> frozenset[int]:
+    """The groups whose link ends some time."""
+    return frozenset(int(number) for number, until in _ends(links).items() if moment_of(until) is not None)
+
+
 def next_end(links: str, now: datetime) -> datetime | None:
     """When the next of these links ends; None where none does."""
     moments = [moment for until in _ends(links).values() if (moment := moment_of(until)) is not None]
@@ -391,11 +404,55 @@ def next_end(links: str, now: datetime) -> datetime | None:
 
 
 def _ends(links: str) -> dict[str, str]:
+    """Until when each link counts, as `_until` says, by the number of its group; what is not understood is over."""
+    ends = {number: said[0] if isinstance(said, list) and said else said for number, said in _links(links).items()}
+    return {number: until if isinstance(until, str) else OVER for number, until in ends.items()}
+
+
+def _links(links: str) -> dict[str, Any]:
     try:
-        said = json.loads(links or "{}")
-        return {str(int(number)): str(until) for number, until in said.items()}
+        return {str(int(number)): said for number, said in json.loads(links or "{}").items()}
     except (ValueError, AttributeError):
         return {}
+
+
+def _with_people(links: str, people: Mapping[int, frozenset[Principal]]) -> str:
+    """With those whom nothing but a link lets in beside its end."""
+    said: dict[str, str | list[str]] = dict(_ends(links))
+    for number, until in _ends(links).items():
+        if int(number) in people:
+            said[number] = [until, *sorted(map(str, people[int(number)]))]
+    return json.dumps(said, separators=(",", ":"), sort_keys=True)
+
+
+async def end_links(memory: Memory, containers: Iterable[Node], now: datetime) -> None:
+    """Close to whom links alone let in that are over by now, from what is remembered: for that nobody has to be asked.
+    Those containers are marked to be settled."""
+    for container in containers:
+        ends = moment_of(container.facts.get("next_end"))
+        if ends is None or ends > now:
+            continue
+        nodes = [node async for node in memory.ruled(container.key)]
+        changed = [made for node in nodes if (made := _without_ended(node, now)) != node]
+        if changed:
+            await mark(memory, container.key)
+        for start in range(0, len(changed), _WRITTEN_AT_ONCE):
+            await memory.put(changed[start : start + _WRITTEN_AT_ONCE])
+
+
+def _without_ended(node: Node, now: datetime) -> Node:
+    links = node.facts.get("links", "")
+    if not isinstance(node.rules, Own) or not isinstance(node.rules.access, AccessExpr) or node.rules.until is None:
+        return node
+    if node.rules.until > now:
+        return node
+    counting = counting_at(links, now)
+    over, still = set[Principal](), set[Principal]()
+    for number, said in _links(links).items():
+        if isinstance(said, list):
+            (still if int(number) in counting else over).update(map(Principal, said[1:]))
+    clauses = frozenset(clause - (over - still) for clause in node.rules.access.clauses)
+    return replace(node, rules=Own(AccessExpr(clauses), next_end(links, now)))
 
 
 def moment_of(text: object) -> datetime | None:

@@ -23,7 +23,7 @@ from connectors.sources.sharepoint.hook import Subscriptions, of_drive
 from connectors.sources.sharepoint.items import take_rows
 from connectors.sources.sharepoint.permissions import Assigned, SiteRights
 from connectors.sources.sharepoint.principals import Names
-from connectors.sources.sharepoint.scopes import FEW, Looked, Row, Scopes, moment_of, rows_of
+from connectors.sources.sharepoint.scopes import FEW, Looked, Row, Scopes, end_links, moment_of, rows_of
 from connectors.sources.sharepoint.tree import (
     DOUBTED,
     SILENT,
@@ -260,6 +260,7 @@ class SharePointSource:
 
     async def _address(self, address: str, run: _Run) -> AsyncIterator[Change]:
         """Everything of one configured address; whatever goes wrong there stays there."""
+        await end_links(self._memory, await self._containers(address), run.now)
         try:
             async for change in self._look(address, run) if RIGHTS in run.due else self._follow(address, run):
                 yield change

@@ -48,10 +48,11 @@ class MemorySuite:
             Own(NOBODY),
             Own(AccessExpr.all_of([HR, FINANCE], [HR])),
             Own(AccessExpr.all_of([], [HR])),
+            Own(AccessExpr.any_of(HR), NOW + timedelta(microseconds=7)),
             Own(Unknown("it said \ud800 403")),
             Own(AccessExpr.any_of(Principal("x:\x00 half \ud800"))),
         ],
-        ids=["none", "nobody", "two clauses", "a clause of nobody", "unknown", "no text"],
+        ids=["none", "nobody", "two clauses", "a clause of nobody", "until", "unknown", "no text"],
     )
     async def test_a_node_comes_back_as_it_was_put(self, memory: SqlMemory, rules_: Inherits | Own) -> None:
         facts = {"title": "ä \x00 \ud800 名", "place": "'\"%"}

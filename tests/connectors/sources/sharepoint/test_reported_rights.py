@@ -175,6 +175,38 @@ async def test_a_link_ends_when_it_expires_without_anybody_telling(here: Office)
     assert await here.house.names(here.cleo) == set()
 
 
+async def test_a_link_ends_in_time_although_no_sync_runs(here: Office) -> None:
+    """For everybody, until the next sync, which states the rest anew."""
+    tenant = here.house.tenant
+    tenant.link(here.file, here.cleo, expires=tenant.at + timedelta(hours=2))
+    await here.house.sync()
+    tenant.wait(timedelta(hours=2))
+    assert await here.house.names(here.cleo) == set()
+
+    await here.house.sync(hurried=False)
+    assert await here.house.names(here.asha) == {"handbook.md"}
+    await exact(here)
+
+
+@pytest.mark.parametrize(
+    ("place", "hours"),
+    [("/root/delta", 1), ("/root/delta", 3), ("siteusers", 3), ("sitegroups", 3)],
+)
+async def test_a_link_ends_in_time_although_something_can_not_be_read(here: Office, place: str, hours: int) -> None:
+    """And only whom nothing but the link let in is out. One link ends after the other; the second lets in one more."""
+    tenant = here.house.tenant
+    tenant.link(here.file, here.cleo, here.asha, tenant.person("eli"), expires=tenant.at + timedelta(hours=1))
+    tenant.link(here.file, here.cleo, tenant.person("dora"), expires=tenant.at + timedelta(hours=3))
+    await here.house.sync()
+    here.house.vendor.fault(place, wire.status(500))
+    await here.house.sync()
+    tenant.wait(timedelta(hours=hours))
+    await here.house.sync(hurried=False)
+
+    assert await here.house.names(here.asha) == {"handbook.md"}
+    await exact(here)
+
+
 async def test_a_link_with_a_password_grants_nothing(here: Office) -> None:
     here.house.tenant.link(here.file, here.cleo, password=True)
     await here.house.sync()
