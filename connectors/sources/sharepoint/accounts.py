@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from connectors.errors import Transient
 from connectors.ports import Memory
-from connectors.sources.sharepoint.client import Ask, Client, Refused, Told
+from connectors.sources.sharepoint.client import Ask, Client, NotTold, Told
 
 NOTE = "accounts:"
 _GUEST_MARK = "#ext#"
@@ -127,7 +127,7 @@ def _oid(told: Told) -> str:
         case Told(status=400):
             return ""  # a name that the directory can't have
         case Told(status=status) if status in (401, 403):
-            raise Refused("Graph does not tell who people are; grant the app User.Read.All", status)
+            raise NotTold(f"Graph does not tell who people are ({status}); grant the app User.Read.All")
         case _:
             raise Transient("Graph did not say who somebody is")
 

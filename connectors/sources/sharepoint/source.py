@@ -36,7 +36,7 @@ from connectors.sources.sharepoint.tree import (
     placed_below,
     round_of,
 )
-from connectors.sources.sharepoint.webs import LIBRARY, Found, Listing, Lost, NotASite, Web, find
+from connectors.sources.sharepoint.webs import LIBRARY, Found, Listing, Lost, NotASite, Web, bear, find
 from connectors.sync import feeds
 from connectors.sync.placing import Join
 from connectors.sync.settle import REFUSED, mark, refused, settle, settled, unsettled
@@ -315,6 +315,9 @@ class SharePointSource:
         before = {node.key: node for node in await self._containers(address)}
         ours = [each for each in found.listings if not any(one.holds(each.web.url) for one in lost)]
         for one in lost:
+            if one.status is None:
+                run.fault(f"{one.url} does not answer; what is known of it counts until its leases end", passing=True)
+                continue
             run.fault(f"{one.url} refuses the app ({one.status}); grant it the subsite again")
             for container in before.values():
                 if one.holds(container.facts.get("web", "")):
@@ -358,10 +361,11 @@ class SharePointSource:
                 continue
             try:
                 bases[web.id] = await rights.assigned(web.url, "web")
-            except Refused as error:
-                if web is found.webs[0] or error.status not in LOST:
+            except (Refused, Transient) as error:
+                if web is found.webs[0]:
                     raise
-                lost.append(Lost(web.url, error.status))
+                lost.append(Lost.of(web.url, error))
+                bear(lost, error)
         return bases
 
     async def _listing(
