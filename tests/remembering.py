@@ -119,11 +119,11 @@ class Remembering:
         told = {key for key, node in self._nodes.items() if key in held and held[key].revision == node.mark}
         return sorted({node.container for key, node in self._nodes.items() if node.is_document and key not in told})
 
-    async def stated(self) -> Mapping[str, StatedRules]:
+    async def stated(self, roots: Collection[str] | None = None) -> Mapping[str, StatedRules]:
         return {
             root: StatedRules(digest(rules.access), rules.state, rules.verified_at, rules.lease)
             for (source, root), (_, rules) in self._ledger.scopes_by_root.items()
-            if source == self._source
+            if source == self._source and (roots is None or root in roots)
         }
 
     async def closed(self) -> Mapping[str, ClosedRoot]:
