@@ -353,6 +353,8 @@ class ConfluenceSource:
     async def _modified(self, run: _Run, spaces: Sequence[Space]) -> set[str]:
         """Read again what was changed since the last time; the spaces to settle. Where that time is not known, or can't
         be, it goes back as far as a lease."""
+        if not spaces:
+            return set()
         noted = instant(await self._memory.note(_WATERMARK) or "")
         since = noted - OVERLAP if noted is not None and noted <= run.now else run.now - self._reach.lease
         by_id = {each: space.node_key for space in spaces for each in (space.id, space.key)}
