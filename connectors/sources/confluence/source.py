@@ -19,6 +19,7 @@ from connectors.errors import Skip, Stop, Transient
 from connectors.ports import Feed, Hint, Memory
 from connectors.records import Change, Checkpoint, Inherits, Node, Own
 from connectors.sources.confluence.client import Lost
+from connectors.sources.confluence.hook import UNNAMED
 from connectors.sources.confluence.mapping import (
     LEAVES,
     Documents,
@@ -48,7 +49,7 @@ _DEEPEST = 500
 _PATIENCE = 5  # restrictions in a row that can't be read now, before a feed gives up
 _SPACE = "space"
 _TOO_MANY = "more than were kept"  # how the ledger says that events were lost
-_BACK = ("restored", "moved", "archived")  # how events say that something came from where we do not look
+_BACK = ("restored", "moved", "archived", UNNAMED)  # how events say that something came from where we do not look
 
 
 def feeds_of(lease: timedelta, every: Mapping[str, timedelta] | None = None) -> tuple[Feed, ...]:
@@ -356,6 +357,8 @@ class ConfluenceSource:
     async def _modified(self, run: _Run, spaces: Sequence[Space]) -> set[str]:
         """Read again what was changed since the last time; the spaces to settle. Where that time is not known, or can't
         be, it goes back as far as a lease."""
+        if not spaces:
+            return set()
         noted = instant(await self._memory.note(_WATERMARK) or "")
         since = noted - OVERLAP if noted is not None and noted <= run.now else run.now - self._reach.lease
         by_id = {each: space.node_key for space in spaces for each in (space.id, space.key)}

@@ -96,7 +96,8 @@ class Wiki(Protocol):
         ...
 
     def changed(self, since: datetime, now: datetime, spaces: Sequence[Space]) -> AsyncIterator[Sequence[Item]]:
-        """Current pages, blog posts, files and comments changed at or after a server time, the newest first."""
+        """Current pages, blog posts, files and comments changed at or after a server time, of these spaces or of all
+        where there are none; some of others may be among them."""
         ...
 
     async def leaves(self, space: Space, holders: Sequence[Item]) -> Leaves:

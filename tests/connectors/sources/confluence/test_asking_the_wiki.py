@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from aiohttp import web
 
 from connectors.errors import DoorError
 from policies.facts import Kind
 from policies.names import DocumentId
 from tests.confluence_house import NAME, stocked
 from tests.connectors.sources.confluence.living import living, named, settled_in
-from tests.doubles.confluence.faults import page, status
+from tests.doubles.confluence.faults import page, raw, status
 from tests.doubles.confluence.hooks import delivery, signature
 from tests.doubles.confluence.wiki import group, user
+from tests.doubles.vendor import Fault
 
 # ---------------------------------------------------------------- its own verdict
 
@@ -151,6 +154,38 @@ async def test_groups_that_can_not_be_read_are_no_groups(tmp_path: Path, edition
         async with house.far() as far:
             with pytest.raises(DoorError):
                 await far.rights.membership("ann", Kind.MEMBER, house.now())
+
+
+def in_pages(rows: list[dict[str, Any]], size: int) -> Fault:
+    """A list in an envelope, so many rows at a time."""
+
+    async def fault(request: web.Request, _: dict[str, Any]) -> web.StreamResponse:
+        start = int(request.query.get("start", 0))
+        onward = {"next": f"/rest/api/permissions?start={start + size}"} if start + size < len(rows) else {}
+        return web.json_response({"results": rows[start : start + size], "start": start, "_links": onward})
+
+    return fault
+
+
+async def test_who_may_use_data_center_is_read_to_the_end_of_the_list(tmp_path: Path) -> None:
+    async with living(tmp_path, stocked("datacenter")) as house:
+        use = {"targetType": "application", "operationKey": "use"}
+        names = ["one", "two", "three", "four", house.wiki.everybody_group]
+        rows = [{"operation": use, "subject": {"type": "group", "name": name}} for name in names]
+        house.server.fault("rest/api/permissions", in_pages(rows, 2))
+        async with house.far() as far:
+            ann = await far.rights.membership("ann", Kind.MEMBER, house.now())
+            una = await far.rights.membership("una", Kind.MEMBER, house.now())
+
+        assert any(str(each).endswith("ann") for each in ann.principals)
+        assert una.principals == frozenset()
+
+
+async def test_an_answer_about_who_may_use_data_center_that_makes_no_sense_is_no_yes(tmp_path: Path) -> None:
+    async with living(tmp_path, stocked("datacenter")) as house, house.far() as far:
+        house.server.fault("rest/api/permissions", raw(b'{"allowed": true}'))
+        with pytest.raises(DoorError):
+            await far.rights.membership("ann", Kind.MEMBER, house.now())
 
 
 # ---------------------------------------------------------------- set-up

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from connectors.ports import Event
-from connectors.sources.confluence.mapping import Item
+from connectors.sources.confluence.datacenter import DataCenter
+from connectors.sources.confluence.mapping import Item, Space
 from connectors.sources.confluence.source import OVERLAP
 from connectors.sources.confluence.sweep import latest
 from tests.confluence_house import House, stocked
@@ -180,8 +182,7 @@ async def test_where_it_is_not_known_how_far_changes_were_seen_a_lease_is_gone_b
 @pytest.mark.parametrize("edition", ["cloud", "datacenter"])
 async def test_a_reply_to_a_new_comment_comes_with_it(tmp_path: Path, edition: str) -> None:
     """Lists that begin with the newest name the reply first."""
-    settings = {"spaces": ["ENG"]}
-    async with settled_in(tmp_path, edition, settings=settings) as house:
+    async with settled_in(tmp_path, edition) as house:
         comment = house.wiki.comment(named(house, "Leaf"), "<p>Is that so?</p>")
         reply = house.wiki.comment(comment.id, "<p>It is.</p>")
         house.wiki.at += 10 * MINUTES
@@ -189,3 +190,25 @@ async def test_a_reply_to_a_new_comment_comes_with_it(tmp_path: Path, edition: s
 
         assert report.upserted == 2
         assert {comment.id, reply.id} <= await house.visible("bob")
+
+
+@pytest.mark.parametrize(("count", "asked"), [(0, [0]), (1, [1]), (50, [50]), (120, [50, 50, 20])])
+async def test_data_center_is_asked_for_changes_of_many_spaces_in_parts(count: int, asked: list[int]) -> None:
+    """And of no space in particular where none was chosen."""
+    queries: list[str] = []
+
+    class Asked:
+        async def counted(self, _path: str, params: dict[str, str]) -> AsyncIterator[list[dict[str, str]]]:
+            queries.append(params["cql"])
+            return
+            yield
+
+    wiki = DataCenter(Asked(), None, None)  # type: ignore[arg-type]
+    spaces = [Space(str(number), f"S{number}", "") for number in range(count)]
+    now = datetime.fromisoformat("2030-01-01T09:00:00+00:00")
+    async for _ in wiki.changed(now - 30 * MINUTES, now, spaces):
+        pass
+
+    assert asked == [query.count('"S') for query in queries]
+    assert all(("space in" in query) == bool(count) for query in queries)
+    assert all(query.endswith('lastmodified >= now("-32m")') for query in queries)
