@@ -191,12 +191,15 @@ async def test_an_answer_about_who_may_use_data_center_that_makes_no_sense_is_no
 # ---------------------------------------------------------------- set-up
 
 
-async def test_everything_that_is_needed_is_there(tmp_path: Path) -> None:
-    async with living(tmp_path) as house, house.far() as far:
+@pytest.mark.parametrize("edition", ["cloud", "datacenter"])
+async def test_everything_that_is_needed_is_there(tmp_path: Path, edition: str) -> None:
+    wiki = stocked(edition)
+    wiki.people["robot"].admin = True
+    async with living(tmp_path, wiki, settings={"live_check": "all"}) as house, house.far() as far:
         findings = await far.probe(house.now())
 
         assert findings
-        assert all(each.ok for each in findings if each.essential), findings
+        assert all(each.ok for each in findings), findings
 
 
 async def test_a_wrong_token_is_found_before_anything_is_synced(tmp_path: Path) -> None:
@@ -220,6 +223,55 @@ async def test_rights_that_the_account_lacks_are_named(tmp_path: Path) -> None:
         lacking = [each for each in findings if not each.ok]
         assert lacking
         assert all(each.problem and each.fix for each in lacking)
+
+
+FORBIDDEN = [
+    ("cloud", r"rest/api/user\?", "who somebody is", True),
+    ("cloud", "user/memberof", "who somebody is", True),
+    ("cloud", r"rest/api/group\?", "who somebody is", True),
+    ("cloud", "users-bulk", "names of people", False),
+    ("cloud", "permission/check", "the live check", True),
+    ("cloud", "attachments", "files", False),
+    ("cloud", "footer-comments", "comments", False),
+    ("cloud", "inline-comments", "inline comments", False),
+    ("cloud", "content/search", "search", False),
+    ("datacenter", r"rest/api/user\?", "who somebody is", True),
+    ("datacenter", "user/memberof", "who somebody is", True),
+    ("datacenter", "child/attachment", "files", False),
+    ("datacenter", "child/comment", "comments", False),
+    ("datacenter", "content/search", "search", False),
+    ("datacenter", r"content/\d+\?", "the live check", True),
+]
+
+
+@pytest.mark.parametrize(("edition", "pattern", "check", "essential"), FORBIDDEN)
+async def test_what_asking_needs_and_is_refused_is_found_with_what_it_means(
+    tmp_path: Path, edition: str, pattern: str, check: str, essential: bool
+) -> None:
+    wiki = stocked(edition)
+    wiki.people["robot"].admin = True
+    async with living(tmp_path, wiki, settings={"live_check": "all"}) as house:
+        house.server.tells_operations = False
+        house.server.fault(pattern, status(403))
+        async with house.far() as far:
+            findings = await far.probe(house.now())
+
+    lacking = {each.check: each for each in findings if not each.ok}
+    assert {check} == lacking.keys()
+    assert (True, True, essential) == (
+        ": " in lacking[check].problem,
+        bool(lacking[check].fix),
+        lacking[check].essential,
+    )
+
+
+async def test_a_live_check_by_no_administrator_is_found(tmp_path: Path) -> None:
+    async with living(tmp_path, settings={"live_check": "sensitive"}) as house:
+        house.wiki.people["robot"].admin = False
+        async with house.far() as far:
+            [lacking] = [each for each in await far.probe(house.now()) if not each.ok]
+
+    assert (lacking.check, lacking.essential) == ("the live check", False)
 
 
 async def test_the_bound_of_a_stale_grant_is_at_most_the_lease(tmp_path: Path) -> None:
