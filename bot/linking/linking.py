@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bot.acts import act
-from bot.linking import notices, pages, resting, troubles
+from bot.linking import added, notices, pages, resting, troubles
 from bot.linking.pages import Named, Page
 from bot.linking.proof import person_of, slack_account
 from bot.slack.blocks import sentence
@@ -138,6 +138,9 @@ class Linking:
             await resting.hold(self.tickets, [holder.account, *sorted(people)], now)
             if record is not None:
                 await self._take_off(holder, record)
+            for person in sorted(people):
+                if login := await self._login_off(person.removeprefix("usr:")):
+                    done.sealed["before"] += f" {login}"
             done.outcome = "unlinked"
         await self.tell_admins(notices.disowned(holder.account, record.email if record else "a company account"))
         return True
@@ -150,6 +153,18 @@ class Linking:
             if refresh is not None:
                 with suppress(DoorError):
                     await self.company.revoke(refresh, self.clock())
+
+    async def _login_off(self, email: str) -> str | None:
+        """Take off the login of a person where linking added it; which one it was. One that an administrator or a
+        directory bound stays."""
+        record, provider = await self.people.get(email), f"oidc:{self.company.issuer}"
+        subject = record.identities.get(provider) if record else None
+        if subject is None or not await added.by_linking(self.tickets, f"{provider}:{subject}", email):
+            return None
+        await self.people.unlink(email, provider)
+        if refresh := await self.logins.drop(provider, subject):
+            await self._give_back(refresh)
+        return f"{provider}:{subject}"
 
     async def _ours(self, holder: Holder) -> bool:
         """Whether the account is a full member's, as Slack says now."""
@@ -314,6 +329,8 @@ class Linking:
                 return await self._end(session, "linking", troubles.bound_elsewhere(), "linking")
             before = await self.logins.held(provider, body["subject"])
             await self.logins.keep(provider, body["subject"], body["refresh"], now)
+            if earlier is None:
+                await added.note(self.tickets, f"{provider}:{body['subject']}", person.email, now)
             try:
                 await self.people.bind(person.email, accounts, now)
             except Stop:

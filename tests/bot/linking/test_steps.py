@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from html import unescape
 from pathlib import Path
@@ -200,3 +200,44 @@ async def test_this_wasnt_me_holds_the_person_also_where_the_link_is_off_already
     await hall.linking.not_me(Holder(TEAM, "U1"), handle)
 
     assert await hall.walk("U2", "asha") == TOO_SOON
+
+
+# ---------------------------------------------------------------- the login that a link added
+
+
+@pytest.fixture
+def by_address(hall: Hall) -> Hall:
+    """Whom the provider calls Marta by her verified address is linked."""
+    hall.company.claims["m1"] = {"email": MARTA, "email_verified": True}
+    hall.linking = replace(hall.linking, by_email=True)
+    return hall
+
+
+async def test_this_wasnt_me_takes_off_the_login_that_the_link_added(by_address: Hall) -> None:
+    assert await by_address.walk("U1", "m1") == LINKED
+    assert (await by_address.bound(MARTA))[COMPANY] == "m1"
+    await by_address.linking.not_me(Holder(TEAM, "U1"), by_address.handle())
+
+    assert await by_address.bound(MARTA) == {}
+    assert by_address.company.revoked == ["refresh-m1"]
+    assert (await by_address.record())[-1]["before"] == f"slack:{TEAM}:U1 {COMPANY}:m1"
+
+
+@pytest.mark.parametrize("meanwhile", ["linked again", "unlinked"])
+async def test_so_it_is_whatever_happened_to_the_link_meanwhile(by_address: Hall, meanwhile: str) -> None:
+    await by_address.walk("U1", "m1")
+    if meanwhile == "linked again":
+        assert await by_address.walk("U1", "m1") == LINKED
+    handle = by_address.handle()
+    if meanwhile == "unlinked":
+        await by_address.linking.unlink(Holder(TEAM, "U1"))
+    await by_address.linking.not_me(Holder(TEAM, "U1"), handle)
+
+    assert await by_address.bound(MARTA) == {}
+
+
+async def test_a_login_that_the_directory_gave_stays(hall: Hall) -> None:
+    await hall.walk("U1", "asha")
+    await hall.linking.not_me(Holder(TEAM, "U1"), hall.handle())
+
+    assert await hall.bound(ASHA) == {COMPANY: "asha"}
