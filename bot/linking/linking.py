@@ -22,6 +22,7 @@ from bot.acts import act
 from bot.linking import added, notices, pages, resting, troubles
 from bot.linking.pages import Named, Page
 from bot.linking.proof import person_of, slack_account
+from bot.linking.refusals import refused
 from bot.slack.blocks import sentence
 from connectors.chat import Chat, Message
 from connectors.errors import DoorError, Skip, Stop, Transient
@@ -252,7 +253,7 @@ class Linking:
             return Step(troubles.elsewhere())
         bound = Leg(**ticket.body[f"{leg}_leg"])
         if not hmac.compare_digest(answer.get("state", "").encode(), bound.state.encode()):
-            self.log.warning("link refused", step=leg, reason="state")
+            await self._refused(ticket, leg, "state")
             return Step(troubles.elsewhere())  # not this browser's way back; what it is at goes on
         # The way back is good once, whatever comes of it.
         if not await self.tickets.turn(_KIND, session, (leg, f"{leg} checked"), None, now):
@@ -260,7 +261,7 @@ class Linking:
         try:
             login = await provider.login(answer, bound, now)
         except LoginRefused as error:
-            self.log.warning("link refused", step=leg, reason=error.why)
+            await self._refused(ticket, leg, error.why)
             return await self._end(session, leg, troubles.not_accepted(error.why))
         except DoorError as error:
             return await self._end(session, leg, self._away(error))
@@ -273,7 +274,7 @@ class Linking:
         except DoorError as error:
             return await self._end(session, "slack", self._away(error))
         if found != holder:
-            self.log.warning("link refused", step="slack", reason="another account")
+            await self._refused(ticket, "slack", "another account")
             await self._warn(holder, found)
             return await self._end(session, "slack", troubles.another_slack())
         team = str(login.claims.get("https://slack.com/team_name") or holder.team)
@@ -286,11 +287,14 @@ class Linking:
         provider = f"oidc:{self.company.issuer}"
         if person is None:
             await self._revoke(login)
+            await self._refused(ticket, "login", "unknown")
             return await self._end(session, "login", troubles.unknown(f"{provider}:{login.subject}"))
         if not person.active or person.kind != Kind.MEMBER.value:
             await self._revoke(login)
+            await self._refused(ticket, "login", "no member")
             return await self._end(session, "login", troubles.not_a_member())
         if login.refresh is None:
+            await self._refused(ticket, "login", "no refresh token")
             return await self._end(session, "login", troubles.no_refresh())
         host = urlsplit(self.company.issuer).hostname or self.company.issuer
         signed_in = str(login.claims.get("preferred_username") or login.claims.get("email") or login.subject)
@@ -305,6 +309,7 @@ class Linking:
         if ticket is None or ticket.state != "consent":
             return Step(troubles.spent())
         if not self._is_csrf(session, csrf):
+            await self._refused(ticket, "consent", "form")
             return Step(troubles.forged())
         if not await self.tickets.turn(_KIND, session, ("consent", "linking"), None, now):
             return Step(troubles.spent())
@@ -314,9 +319,11 @@ class Linking:
         person = await self.people.get(body["person"])
         if person is None or not person.active or not await self._ours(holder):
             await self._give_back(body["refresh"])
+            await self._refused(ticket, "consent", "no member")
             return await self._end(session, "linking", troubles.not_a_member(), "linking")
         if why := await resting.kept_off(self.tickets, [holder.account, f"usr:{person.email}"], now):
             await self._give_back(body["refresh"])
+            await self._refused(ticket, "consent", "too soon")
             return await self._end(session, "linking", troubles.kept_off(why), "linking")
         accounts = {provider: body["subject"], f"slack:{holder.team}": holder.user}
         async with act(self.traces, "link", "link", f"usr:{person.email}", now) as done:
@@ -367,6 +374,11 @@ class Linking:
     async def _end(self, session: str, leg: str, page: Page, state: str | None = None) -> Step:
         await self.tickets.turn(_KIND, session, (state or f"{leg} checked", "void"), {}, self.clock())
         return Step(page)
+
+    async def _refused(self, ticket: Ticket, step: str, why: str) -> None:
+        self.log.warning("link refused", step=step, reason=why)
+        account = Holder(ticket.body["team"], ticket.body["user"]).account
+        await refused(self.tickets, self.traces, account, step, why, self.clock())
 
     async def _notify(self, holder: Holder, body: Mapping[str, Any], now: datetime) -> None:
         about = {**asdict(holder), "person": body["person"]}

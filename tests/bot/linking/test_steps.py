@@ -18,7 +18,7 @@ from connectors.ledger.logins import SqlLogins
 from connectors.ledger.open import Ledger, open_ledger
 from connectors.ledger.tickets import SqlTickets
 from connectors.ledger.traces import SqlTraces
-from connectors.logins import Leg, Login
+from connectors.logins import Leg, Login, LoginRefused
 from connectors.ports import DirectoryTables, PersonRecord
 from connectors.trace_signer import TraceSigner
 from connectors.vault import Vault
@@ -241,3 +241,59 @@ async def test_a_login_that_the_directory_gave_stays(hall: Hall) -> None:
     await hall.linking.not_me(Holder(TEAM, "U1"), hall.handle())
 
     assert await hall.bound(ASHA) == {COMPANY: "asha"}
+
+
+# ---------------------------------------------------------------- what was refused is on record
+
+
+@pytest.mark.parametrize("why", ["signature", "nonce", "code", "denied"])
+async def test_t001_a_login_that_proves_nobody_is_on_record(hall: Hall, why: str) -> None:
+    hall.company.refuses = LoginRefused(why)
+    await hall.walk("U1", "asha")
+
+    [act] = await hall.record()
+    assert (act["surface"], act["command"], act["outcome"], act["reason"]) == ("link", "refuse.login", "refused", why)
+    assert act["asker"] == f"slack:{TEAM}:U1"
+    assert "asha" not in str(act)
+
+
+async def test_t009_somebody_elses_slack_account_is_on_record(hall: Hall) -> None:
+    message = await hall.linking.offer(Holder(TEAM, "U1"))
+    token = str(message.blocks[-1]["elements"][0]["url"]).rpartition("/")[2]
+    session = (await hall.linking.start(token)).session
+    assert session is not None
+    await hall.linking.from_slack(session, await hall.answer(session, "slack", "U2"))
+
+    [act] = await hall.record()
+    assert (act["command"], act["reason"], act["asker"]) == ("refuse.slack", "another account", f"slack:{TEAM}:U1")
+
+
+async def test_who_is_not_known_closed_too_early_or_forged_is_on_record(hall: Hall) -> None:
+    await hall.walk("U1", "nobody")
+    session = await hall.to_login("U1")
+    step = await hall.linking.from_login(session, await hall.answer(session, "login", "asha"))
+    assert step.session is not None
+    await hall.linking.confirm(step.session, "forged")
+    assert await hall.walk("U1", "asha") == LINKED
+    await hall.linking.unlink(Holder(TEAM, "U1"))
+    await hall.walk("U2", "asha")
+
+    acts = [act for act in await hall.record() if act["outcome"] == "refused"]
+    assert [(act["command"], act["reason"]) for act in acts] == [
+        ("refuse.login", "unknown"),
+        ("refuse.consent", "form"),
+        ("refuse.consent", "too soon"),
+    ]
+
+
+async def test_a_flood_of_refusals_does_not_fill_the_record(hall: Hall) -> None:
+    session = await hall.to_login("U1")
+    for _ in range(30):
+        await hall.linking.from_login(session, {"state": "another", "code": "asha"})
+    assert [act["reason"] for act in await hall.record()] == ["state"]
+
+    hall.time[0] += timedelta(seconds=61)
+    await hall.linking.from_login(session, {"state": "another", "code": "asha"})
+    hall.company.refuses = LoginRefused("signature")
+    await hall.linking.from_login(session, await hall.answer(session, "login", "asha"))
+    assert [act["reason"] for act in await hall.record()] == ["state", "state", "signature"]
