@@ -43,7 +43,6 @@ if TYPE_CHECKING:
         Catalog,
         ChainVerdict,
         Detector,
-        Directory,
         DirectoryTables,
         Embedder,
         Facts,
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
         Index,
         IndexIdentity,
         Memory,
+        NowDirectory,
         Parser,
         People,
         Reranker,
@@ -93,7 +93,7 @@ class App:
     facts: Facts
     catalog: Catalog
     people: People
-    directory: Directory
+    directory: NowDirectory
     traces: AuditRecord
     index: Index
     doors: Doors  # the line that carries answers out

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from connectors.records import (
     Candidate,
@@ -169,6 +169,15 @@ class Rights(Protocol):
 
     async def membership(self, account: str, kind: Kind, now: datetime) -> Membership:
         """Everything that the account is, completely; DoorError where that is not known."""
+        ...
+
+
+@runtime_checkable
+class Anew(Protocol):
+    """Rights that remember something themselves, and can be asked past it."""
+
+    async def anew(self, account: str, kind: Kind, now: datetime) -> Membership:
+        """As `Rights.membership`, of this moment."""
         ...
 
 
@@ -424,6 +433,16 @@ class Directory(Protocol):
     async def members(self, place: str, now: datetime) -> Sequence[Subject | None] | None:
         """Everybody who would see a message in a place such as `private:C1`; None among them is somebody who is not
         known, and None for all when it is not known exactly who they are."""
+        ...
+
+
+class NowDirectory(Directory, Protocol):
+    """A directory that can be asked past what it remembers."""
+
+    async def subject(
+        self, who: Principal, now: datetime, *, guest: bool = False, fresh: bool = False
+    ) -> Subject | None:
+        """As `Directory`. `fresh`: every system is asked now, and what one does not tell now he is not there."""
         ...
 
 
