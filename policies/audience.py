@@ -98,15 +98,16 @@ def reach(
 
     `members` are those who see the place now; None among them is somebody whom the directory does not know, and None
     for all means that they are not known exactly. A private place is judged on every member. A public place is judged
-    on the principals that mean every employee, since anyone may join later; guests listed in it only narrow. A caller
-    who could not learn whether a public place has guests hands in a place of the kind UNKNOWN.
+    on the principals that mean every employee, since anyone may join later; whoever is listed in it and is not known to
+    be one of them is judged as himself, so that he only narrows. A caller who could not learn whether a public place has guests hands in a place of the kind UNKNOWN.
     """
     if place.kind in _NEVER:
         return AskerAlone(_NEVER[place.kind])
     if place.kind == PlaceKind.PUBLIC:
         if not rules.everyone:
             return AskerAlone(Reason.PRIVATELY)
-        return _judged([_anybody(rules, now), asker, *filter(_no_employee, members or ())], rules)
+        others = [member for member in members or () if not _employee(member, rules)]
+        return _judged([_anybody(rules, now), asker, *others], rules)
     return _judged([asker, *members], rules) if members else AskerAlone(Reason.UNKNOWN)
 
 
@@ -117,8 +118,11 @@ _NEVER = {
 }
 
 
-def _no_employee(member: Subject | None) -> bool:
-    return member is None or member.kind != Kind.MEMBER or member.active is not True
+def _employee(member: Subject | None, rules: AudienceRules) -> bool:
+    """Whether what every employee may read is his to read for certain."""
+    if member is None or member.kind != Kind.MEMBER or member.active is not True:
+        return False
+    return not rules.everyone.isdisjoint(member.principals)
 
 
 def _judged(present: Sequence[Subject | None], rules: AudienceRules) -> Reach:

@@ -170,6 +170,7 @@ class FakeSlack:
     on_call: Any = None  # told of each call before it is carried out; may be a coroutine function
     tiers: bool = False  # whether calls are counted, and more than a tier allows refused
     lost: list[str] = field(default_factory=list)  # methods that are carried out next and whose answer never arrives
+    stays_out: set[str] = field(default_factory=set)  # full members who open no channel that they are not in
     on_said: Any = None  # told of each message as it lands or changes, with those who see it
     passed: float = 0.0  # seconds that tests let pass
     sessions: list[tuple[str, str, str]] = field(default_factory=list)  # channel, thread, status
@@ -315,7 +316,8 @@ class FakeSlack:
         if not any(self.channels[said.channel].get(flag) for flag in ("is_im", "is_mpim", "is_private")):
             for who, flags in self.users.items():
                 outside = flags["is_bot"] or flags["deleted"] or flags["is_stranger"] or flags["team_id"] != TEAM
-                if not outside and not flags["is_restricted"] and not flags["is_ultra_restricted"]:
+                guest = flags["is_restricted"] or flags["is_ultra_restricted"]
+                if not outside and not guest and who not in self.stays_out:
                     viewers.add(who)
         return viewers
 

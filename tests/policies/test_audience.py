@@ -65,6 +65,7 @@ MANY = [subject(person=Principal.person(f"p{n}@example.com")) for n in range(4)]
         ("public:C1", [ASHA, None], Reason.MEMBERS),
         ("public:C1", [ASHA, subject(person=BEN.person, kind=Kind.EXTERNAL)], Reason.MEMBERS),
         ("public:C1", [subject(person=who.person, kind=Kind.GUEST) for who in MANY], Reason.TOO_MANY),
+        ("public:C1", MANY, Reason.TOO_MANY),
     ],
 )
 def test_a_reply_goes_to_the_asker_alone(place: str, members: Sequence[Subject | None] | None, reason: Reason) -> None:
@@ -87,9 +88,17 @@ def test_in_a_public_place_anybody_is_what_every_employee_is_in_some_source() ->
 
 def test_a_public_place_is_judged_on_what_every_employee_may_read() -> None:
     anybody = subject(person=STAFF, principals=frozenset([STAFF]))
+    staff = [subject(STAFF, person=who.person) for who in MANY]
 
     assert reach(PUBLIC, ASHA, None, RULES, NOW) == Everyone((anybody, ASHA))
-    assert reach(PUBLIC, ASHA, [ASHA, BEN, *MANY], RULES, NOW) == Everyone((anybody, ASHA))
+    assert reach(PUBLIC, ASHA, [ASHA, BEN, *staff], RULES, NOW) == Everyone((anybody, ASHA))
+
+
+def test_a_member_who_is_no_employee_is_judged_as_himself_in_a_public_place() -> None:
+    anybody = subject(person=STAFF, principals=frozenset([STAFF]))
+    lena = subject(FINANCE, person=Principal.person("lena@example.com"))
+
+    assert reach(PUBLIC, ASHA, [ASHA, BEN, lena], RULES, NOW) == Everyone((anybody, ASHA, lena))
 
 
 def test_guests_only_narrow_a_public_place() -> None:

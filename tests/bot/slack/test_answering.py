@@ -185,6 +185,15 @@ async def test_a_member_who_may_not_be_counted_on_narrows(at: House, member: str
     assert [(each.channel, each.to) for each in at.slack.said] == [*public, *private]
 
 
+async def test_a_full_member_who_is_listed_and_known_to_be_no_employee_narrows_a_public_channel(at: House) -> None:
+    at.world.person("lena")
+    await at.seat()
+    at.slack.channel("C1", ASHA, "U0LENA")
+    await at.ask(at.slack.mention(ASHA, "C1", TRAVEL))
+
+    assert "Airfare above 500" in alone(at, ASHA).words
+
+
 async def test_a_full_member_whom_the_directory_calls_one_and_slack_a_guest_is_a_guest(at: House) -> None:
     at.world.page("rules", "Guests wear a badge.", ["usr:marta@example.com", "grp:finance"])
     await at.world.sync()

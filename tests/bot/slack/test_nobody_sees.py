@@ -24,8 +24,8 @@ QUESTIONS = {
     "bonus": "What is the bonus of directors?",
     "badge": "Who wears a badge?",
 }
-ASHA, BEN, MARTA, GUS, NEW, EVE = "U0ASHA", "U0BEN", "U0MARTA", "U0GUS", "U0NEW", "U0EVE"
-LINKED = [ASHA, BEN, MARTA, GUS]
+ASHA, BEN, MARTA, GUS, NEW, EVE, LENA = "U0ASHA", "U0BEN", "U0MARTA", "U0GUS", "U0NEW", "U0EVE", "U0LENA"
+LINKED = [ASHA, BEN, MARTA, GUS, LENA]
 STEPS = 14
 
 
@@ -33,7 +33,8 @@ class Oracle:
     """Who may read what, now, by hand; and every text that somebody saw against it."""
 
     def __init__(self) -> None:
-        employees = {ASHA, BEN, MARTA, NEW}  # whoever has a full account: what every employee may read is his too
+        # Whoever has a full account: what every employee may read is his too. Lena has one, and is known to be none.
+        employees = {ASHA, BEN, MARTA, NEW}
         self.may = {"airfare": set(employees), "bonus": {ASHA, BEN}, "badge": {GUS, ASHA, BEN}}
         self.secret = {"airfare": "needs approval.", "bonus": "seven months", "badge": "badge of brass"}
         self.wrong: list[str] = []
@@ -60,15 +61,19 @@ class Play:
         at = self.at
         at.slack.user(NEW)
         at.slack.user(EVE, is_stranger=True, team_id="T0OTHER")
+        at.world.person("lena")
         at.world.page("badge", "A visitor wears a badge of brass.", ["usr:gus@example.com", "grp:finance"])
         await at.world.sync()
         await at.seat()
         at.slack.channel("C1", ASHA, MARTA)
         at.slack.channel("C2", BEN, MARTA, NEW)
+        at.slack.channel("C3", ASHA, LENA)
         at.slack.channel("G1", ASHA, BEN, is_private=True)
         at.slack.channel("M1", ASHA, BEN, GUS, is_mpim=True, is_private=True)
         at.slack.channel("X1", ASHA, EVE, is_ext_shared=True)
+        at.slack.stays_out = {LENA}
         at.slack.on_said = self.oracle.look
+        await at.ask(at.slack.mention(ASHA, "C3", QUESTIONS["airfare"]))
 
     async def step(self) -> None:
         deeds = [self.ask, self.ask, self.ask, self.follow, self.command, self.press, self.join, self.leave]
@@ -136,14 +141,14 @@ class Play:
         return self.random.choice([who, who, *LINKED])
 
     async def join(self) -> None:
-        channel = self.random.choice(["C1", "C2", "G1", "M1"])
+        channel = self.random.choice(["C1", "C2", "C3", "G1", "M1"])
         who = self.someone()
         if who not in self.at.slack.inside[channel]:
             self.at.slack.inside[channel].append(who)
             self.at.world.at += timedelta(minutes=6)  # what Slack said of members is believed for five
 
     async def leave(self) -> None:
-        channel = self.random.choice(["C1", "C2", "G1", "M1"])
+        channel = self.random.choice(["C1", "C2", "C3", "G1", "M1"])
         members = self.at.slack.inside[channel]
         if len(members) > 2:
             members.remove(self.random.choice(members[1:]))

@@ -172,6 +172,18 @@ async def test_an_answer_to_a_command_is_shared_in_its_channel_with_its_question
     assert "Airfare above 500" in shared.words
 
 
+async def test_it_is_not_shared_where_somebody_known_to_be_no_employee_is_listed(at: House) -> None:
+    at.world.person("lena")
+    await at.seat()
+    at.slack.channel("C1", ASHA, "U0LENA")
+    await at.send.form(at.slack.command(ASHA, TRAVEL, channel="C1"))
+    await at.settled()
+    await press_answer(at, ASHA, "share")
+
+    assert told(at, ASHA) == sentences.NOT_SHARED
+    assert at.slack.in_channel("C1") == []
+
+
 async def press_answer(at: House, who: str, action: str) -> None:
     await at.send.form(at.slack.press(who, at.slack.answers[who][-1], action))
     await at.settled()
