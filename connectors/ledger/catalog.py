@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from connectors.errors import Transient
 from connectors.ledger import standings
 from connectors.ledger.dialect import each, listed
-from connectors.ledger.door import Door, new_id, one_transaction_each, repeated
+from connectors.ledger.door import Door, in_one_hop, new_id, repeated
 from connectors.ledger.facts import version_name
 from connectors.ledger.rules import Expressions, keep_all, readable
 from connectors.ledger.runs import Runs
@@ -39,7 +39,7 @@ from policies.names import ContainerId, DocumentId, ScopeId
 REMEMBERED = timedelta(days=30)  # how long a tombstone is kept at least
 
 
-@one_transaction_each
+@in_one_hop
 class SqlCatalog:
     """Port `Catalog`."""
 

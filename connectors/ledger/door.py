@@ -2,7 +2,8 @@
 
 What a question waits for goes through `look` and `change`: one function over a connection, carried out whole. On a
 SQLite file it runs in a thread, one hop for all its statements; elsewhere on the event loop's own connection. The SQL
-and its transaction are the same either way.
+and its transaction are the same either way. The roles that a sync writes with go to a thread method by method
+(`in_one_hop`): what they await there is done when it is awaited.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
@@ -17,9 +19,9 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import wraps
 from inspect import iscoroutinefunction
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
-from sqlalchemy import Connection, Insert
+from sqlalchemy import Connection, CursorResult, Engine, Executable, Insert
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -41,6 +43,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 Role = TypeVar("Role", bound=type)
 _READERS = 4  # at once, in threads; one writer beside them
+_STEPPERS = 2  # methods of roles at once, beside them
 _TIMES = 5  # a transaction is carried out at most, where the database asks for it
 _OTHERS_STATEMENT = ("26000", "42P05")  # no statement of this name, or one already
 _HOURS = timedelta(hours=6)
@@ -80,6 +83,47 @@ def one_transaction_each(role: Role) -> Role:
     return role
 
 
+def in_one_hop(role: Role) -> Role:
+    """A role as `one_transaction_each` makes it, whose public coroutines wait for nothing but its `_door`: each is
+    carried out in a thread where the database is a SQLite file."""
+    for name, member in list(vars(role).items()):
+        if not name.startswith("_") and iscoroutinefunction(member):
+            setattr(role, name, repeated(_hopping(member)))
+    return role
+
+
+def _hopping(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    @wraps(method)
+    async def hopping(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return await self._door.step(lambda: method(self, *args, **kwargs))
+
+    return hopping
+
+
+class _Thread(threading.local):
+    """Whose coroutine this thread is carrying out, and on which database."""
+
+    door: Door | None = None
+    engine: Engine | None = None
+
+
+_THREAD = _Thread()
+
+
+class _Here:
+    """A connection of this thread in the dress of an event loop's: what is awaited of it is done at once."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.dialect = connection.dialect
+
+    async def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
+        return self._connection.execute(statement, parameters)
+
+    async def run_sync(self, work: Callable[..., T], *args: Any) -> T:
+        return work(self._connection, *args)
+
+
 class Door:
     """One database. Every role of the ledger is handed the same one."""
 
@@ -89,9 +133,11 @@ class Door:
         self._reader = engine.execution_options(**single_options(engine))
         self._writer = engine.execution_options(footnote="write")
         self._snapshot = engine.execution_options(**snapshot_options(engine))
-        self._direct = direct(engine, _READERS + 1)
-        self._threads = ThreadPoolExecutor(_READERS + 1, "footnote-ledger") if self._direct else None
+        threads = _READERS + _STEPPERS + 1
+        self._direct = direct(engine, threads)
+        self._threads = ThreadPoolExecutor(threads, "footnote-ledger") if self._direct else None
         self._reading = asyncio.Semaphore(_READERS)
+        self._stepping = asyncio.Semaphore(_STEPPERS)
         self._writing = asyncio.Semaphore(1)
 
     @repeated
@@ -123,6 +169,33 @@ class Door:
 
         return await self._hop(self._writing, write)
 
+    async def step(self, work: Callable[[], Awaitable[T]]) -> T:
+        """What a coroutine does that waits for nothing but this door: in one hop, where there are threads."""
+        if self._direct is None or _THREAD.door is self:
+            return await work()
+        return await self._hop(self._stepping, lambda: self._carried_out(work))
+
+    def _carried_out(self, work: Callable[[], Awaitable[T]]) -> T:
+        """The result of a coroutine, in this thread: whatever it waits for is done at once."""
+        _THREAD.door, _THREAD.engine = self, self._direct
+        try:
+            next(work().__await__())
+        except StopIteration as done:
+            return cast(T, done.value)
+        finally:
+            _THREAD.door = _THREAD.engine = None
+        raise RuntimeError("a step of the ledger waits for something else")
+
+    @contextmanager
+    def _here(self, footnote: str) -> Iterator[AsyncConnection | None]:
+        """A connection for the coroutine that this thread carries out; None where it carries out none."""
+        if _THREAD.door is not self or _THREAD.engine is None:
+            yield None
+            return
+        engine = _THREAD.engine.execution_options(footnote=footnote)
+        with engine.begin() if footnote == "write" else engine.connect() as connection:
+            yield cast(AsyncConnection, _Here(connection))
+
     async def _hop(self, turn: asyncio.Semaphore, work: Callable[[], T]) -> T:
         try:
             async with asyncio.timeout(WAIT_SECONDS):
@@ -145,21 +218,30 @@ class Door:
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
         """For one statement: it sees one state of the database."""
-        with mapped():
+        with mapped(), self._here("read") as here:
+            if here is not None:
+                yield here
+                return
             async with self._reader.connect() as connection:
                 yield connection
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncConnection]:
         """For several statements that must see one state of the database."""
-        with mapped():
+        with mapped(), self._here("snapshot") as here:
+            if here is not None:
+                yield here
+                return
             async with self._snapshot.connect() as connection:
                 yield connection
 
     @asynccontextmanager
     async def write(self, *locks: Lock) -> AsyncIterator[AsyncConnection]:
         """One durable step: all of it or nothing, and no other writer of these kinds (the catalog's) meanwhile."""
-        with mapped():
+        with mapped(), self._here("write") as here:
+            if here is not None:
+                yield here
+                return
             async with self._writer.begin() as connection:
                 for lock in locks or ("catalog",):
                     await exclusive(connection, lock, self._limits)

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from connectors.ledger.catalog import close
 from connectors.ledger.dialect import each, each_number, listed
-from connectors.ledger.door import Door, one_transaction_each
+from connectors.ledger.door import Door, in_one_hop
 from connectors.ledger.tables import (
     document_ancestors,
     documents,
@@ -50,7 +50,7 @@ _HELD = (
 )
 
 
-@one_transaction_each
+@in_one_hop
 class SqlMemory:
     """Port `Memory`, of one source."""
 
