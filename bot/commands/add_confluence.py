@@ -39,6 +39,7 @@ from bot.commands.running import as_json
 )
 @click.option("--token-url", help="Where tokens are had; Atlassian's own by default.")
 @click.option("--space", "spaces", multiple=True, help="A space's key; again for more. Without: all it can read.")
+@click.option("--exclude-label", "excluded", multiple=True, help="Leave out documents with this label; again for more.")
 @click.option("--lease", default="24h", show_default=True, help="How long a grant outlives its last verification.")
 @click.option(
     "--live-check",
@@ -74,6 +75,7 @@ def confluence(
     refresh_file: Path | None,
     token_url: str | None,
     spaces: tuple[str, ...],
+    excluded: tuple[str, ...],
     lease: str,
     live_check: str,
     history: bool,
@@ -103,6 +105,8 @@ def confluence(
         settings["refresh"] = _secret(refresh_env, refresh_file)
     if token_url:
         settings["token_url"] = token_url
+    if excluded:
+        settings["excluded_labels"] = list(excluded)
     if history:
         settings["history"] = True
     if webhook_secret_env:

@@ -78,8 +78,8 @@ def link(email: str, account: str, as_json: bool) -> None:
 
     async def work(app: App) -> dict[str, Any]:
         record = await _known(app, email)
-        provider, _, subject = account.rpartition(":")
-        if ":" not in provider or not subject:
+        provider, subject = _parts(account)
+        if not subject:
             raise Unusable(f"{account!r} is not an account; write it as provider:instance:id, such as slack:TEAM:USER")
         holder = await app.people.of_identity(provider, subject)
         if holder is not None and holder.email != record.email:
@@ -107,6 +107,14 @@ def unlink(email: str, account: str, as_json: bool) -> None:
     _show(record, f"{account} is not bound to {email}{' any more' if done else ''}.", as_json)
     if not done:
         raise click.exceptions.Exit(1)
+
+
+def _parts(account: str) -> tuple[str, str]:
+    """Provider with instance, and the id; an empty id where it is no account. Ids of Atlassian hold colons, and so do
+    the addresses of OpenID providers."""
+    kind, _, rest = account.partition(":")
+    instance, _, subject = rest.rpartition(":") if kind == "oidc" else rest.partition(":")
+    return f"{kind}:{instance}", subject if kind and instance else ""
 
 
 async def _known(app: App, person: str) -> PersonRecord:

@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.__main__ import cli
+from bot.commands.people import _parts
 
 FOLDER = {
     "travel.md": "# Travel\n\n## 2.1 Flights\n\nFlights abroad are booked 14 days ahead through the approved portal.\n",
@@ -325,6 +326,22 @@ def test_people_come_with_the_folder_and_are_linked_and_unlinked(run: Run) -> No
     assert run("person", "link", "marta@example.com", "slack:T1:U1").exit_code == 2
     assert "asha@example.com" in run("person", "link", "marta@example.com", "slack:T1:U1").stderr
     run("person", "unlink", "asha@example.com", "slack:T1:U1")
+
+
+@pytest.mark.parametrize(
+    ("account", "parts"),
+    [
+        ("slack:T1:U1", ("slack:T1", "U1")),
+        ("confluence:wiki:712020:5b10-ac8d", ("confluence:wiki", "712020:5b10-ac8d")),
+        ("confluence:wiki:5b10ac8d", ("confluence:wiki", "5b10ac8d")),
+        ("oidc:https://id.example.com:8443/a:asha", ("oidc:https://id.example.com:8443/a", "asha")),
+        ("U2", ("U2:", "")),
+        ("slack:U2", ("slack:U2", "")),
+        ("slack::U2", ("slack:", "")),
+    ],
+)
+def test_an_account_is_written_as_provider_instance_and_id(account: str, parts: tuple[str, str]) -> None:
+    assert _parts(account) == parts
 
 
 def test_a_directory_file_that_is_named_and_no_good_is_wrong_usage(run: Run, tmp_path: Path) -> None:

@@ -161,16 +161,20 @@ def labelled_in(mark: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """Makes documents of nodes. `web`: where people's browsers find the product, without a slash at its end."""
+    """Makes documents of nodes. `web`: where people's browsers find the product, without a slash at its end.
+    `excluded`: labels that keep a page out, in lower case."""
 
     source: str
     web: Callable[[], str]
     cloud: bool = True
+    excluded: frozenset[str] = frozenset()
 
     def page(self, node: Node, place: Place, body: Body) -> SourceDocument | Skipped:
         """A page or a blog post with its text."""
         if not body.text.strip():
             return Skipped(DocumentId(self.source, node.key), "it holds no text", node.mark)
+        if kept_out := sorted({label.casefold() for label in body.labels} & self.excluded):
+            return Skipped(DocumentId(self.source, node.key), f"its label {kept_out[0]!r} keeps it out", node.mark)
         told = of_storage(body.text) if body.media_type == STORAGE else of_adf(body.text)
         found = dates(told)
         review = (f"review:{found.review.isoformat()}",) if found.review else ()

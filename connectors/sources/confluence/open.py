@@ -74,6 +74,7 @@ class Chosen:
     refresh: Mapping[str, str]  # the refresh token that begins, with oauth
     token_url: str
     spaces: tuple[str, ...]
+    excluded: frozenset[str]  # labels that keep a page out, in lower case
     lease: timedelta
     live_check: str  # off | sensitive | all
     webhook_secret: Mapping[str, str] | None
@@ -110,6 +111,7 @@ class Chosen:
             refresh=settings.get("refresh") or {},
             token_url=str(settings.get("token_url") or TOKENS),
             spaces=tuple(dict.fromkeys(str(key).strip() for key in settings.get("spaces") or () if str(key).strip())),
+            excluded=frozenset(str(label).strip().casefold() for label in settings.get("excluded_labels") or ()),
             lease=period(str(settings.get("lease") or "24h")),
             live_check=live,
             webhook_secret=settings.get("webhook_secret"),
@@ -172,7 +174,7 @@ async def open_confluence(
             config.name,
             wiki,
             memory,
-            Documents(config.name, partial(_web, chosen, client), chosen.cloud),
+            Documents(config.name, partial(_web, chosen, client), chosen.cloud, chosen.excluded),
             Reach(chosen.spaces, chosen.lease),
             told,
             notices,

@@ -86,6 +86,15 @@ def test_page_properties_give_the_dates_of_a_page() -> None:
     assert (told.owner, told.version, told.revision) == ("Travel & Events", "4", "3")
 
 
+@pytest.mark.parametrize(("labels", "kept"), [(("travel", "Secret"), False), (("travel", "secrets"), True)])
+def test_a_page_with_a_label_that_is_left_out_is_kept_out(labels: tuple[str, ...], kept: bool) -> None:
+    documents = Documents("wiki", lambda: "", excluded=frozenset({"secret"}))
+    told = documents.page(node(title="Travel"), PLACE, Body("<p>a</p>", STORAGE, "4", "Travel", labels))
+
+    assert isinstance(told, SourceDocument if kept else Skipped)
+    assert kept or "its label 'secret' keeps it out" in str(told)
+
+
 def test_properties_outside_of_their_macro_and_inside_of_others_are_none() -> None:
     table = "<table><tbody><tr><th>Effective date</th><td>2031-01-15</td></tr></tbody></table>"
     inside = (

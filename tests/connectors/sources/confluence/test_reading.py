@@ -372,3 +372,13 @@ async def test_a_space_key_that_looks_like_nothing_is_no_wildcard(tmp_path: Path
         await house.sync()
 
         assert set() == await house.alive()
+
+
+async def test_a_label_that_is_left_out_takes_a_page_away_that_was_there(tmp_path: Path) -> None:
+    async with settled_in(tmp_path, settings={"excluded_labels": ["Secret"]}) as house:
+        leaf = named(house, "Leaf")
+        house.wiki.label(leaf, "secret")
+        before = leaf in await house.visible("ann")
+        await house.sync()
+
+        assert (before, leaf in await house.visible("ann")) == (True, False)
