@@ -301,8 +301,8 @@ class Linking:
         signed_in = str(login.claims.get("preferred_username") or login.claims.get("email") or login.subject)
         company = [f"{person.name} <{person.email}>", f"{signed_in[:200]} at {host}"]
         more = {"person": person.email, "subject": login.subject, "refresh": login.refresh, "company": company}
-        more |= {"by_address": known.by_address, "address": address_of(login)}
-        return await self._next(session, ("login checked", "consent"), {**ticket.body, **more})
+        how = {"by_address": known.by_address, "address": address_of(login)}
+        return await self._next(session, ("login checked", "consent"), {**ticket.body, **more, **how})
 
     async def confirm(self, session: str, csrf: str) -> Step:
         """He said that both are his."""
