@@ -8,6 +8,7 @@ them. Settings are read once; nothing else in the product looks at the environme
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from datetime import timedelta
@@ -197,6 +198,16 @@ def _list(value: str) -> tuple[str, ...]:
     return found
 
 
+_DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+\Z")
+
+
+def _domains(value: str) -> tuple[str, ...]:
+    found = tuple(domain for part in value.split(",") if (domain := part.strip().lower()))
+    if not found or not all(map(_DOMAIN.match, found)):
+        raise ValueError("one or more domains such as example.com, separated by commas")
+    return found
+
+
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -353,6 +364,13 @@ class Settings:
         "For the first days; see docs/linking.md.",
         "verified",
     )
+    link_by_email_domains: tuple[str, ...] = _setting(
+        (),
+        "The domains of such addresses, separated by commas; without them nobody is known by one.",
+        _domains,
+        "domains",
+        shown="none",
+    )
     slack_bot_token: Secret | None = _secret("The app's bot token, `xoxb-…`.")
     slack_signing_secret: Secret | None = _secret("Checks that a request is Slack's (HTTP mode).")
     slack_app_token: Secret | None = _secret("The app-level token, `xapp-…`; given, Socket Mode is used.")
@@ -382,7 +400,13 @@ class Settings:
         "names",
         shown="none",
     )
-    admin_group: Principal | None = _setting(None, "Group whose members may administer.", _principal, "principal")
+    admin_group: Principal | None = _setting(
+        None,
+        "Group whose members may administer: of `directory.toml`, or of a source, such as Entra by way of SharePoint. "
+        "See docs/slack.md.",
+        _principal,
+        "principal",
+    )
     reviewer_group: Principal | None = _setting(None, "Group whose members may review.", _principal, "principal")
     secret_keys: tuple[Secret, ...] = _setting(
         (),
@@ -427,6 +451,11 @@ class Settings:
                 )
         if (self.mail_server is None) != (self.mail_from is None):
             raise WrongSettings("mail needs FOOTNOTE_MAIL_SERVER and FOOTNOTE_MAIL_FROM; set both or none")
+        if (self.link_by_email == "verified") != bool(self.link_by_email_domains):
+            raise WrongSettings(
+                "FOOTNOTE_LINK_BY_EMAIL=verified needs FOOTNOTE_LINK_BY_EMAIL_DOMAINS, the domains of your company's "
+                "addresses; set both or none"
+            )
         if self.writer == "openai" and not (self.openai_base_url and self.openai_model):
             raise WrongSettings(
                 "openai needs FOOTNOTE_OPENAI_BASE_URL and FOOTNOTE_OPENAI_MODEL; set both or use local"

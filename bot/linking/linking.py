@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from bot.acts import act
 from bot.linking import added, notices, pages, resting, troubles
 from bot.linking.pages import Named, Page
-from bot.linking.proof import person_of, slack_account
+from bot.linking.proof import address_of, person_of, slack_account
 from bot.linking.refusals import refused
 from bot.slack.blocks import sentence
 from connectors.chat import Chat, Message
@@ -77,7 +77,7 @@ class Linking:
     company: Provider
     mail: Mail | None  # to the holder of the company account, where a server is set up
     public_url: str
-    by_email: bool  # somebody whom the directory knows by his verified address alone is linked
+    domains: Collection[str]  # whoever has a verified address of these is known by it; empty: nobody is
     seal: Callable[[str], str]  # a text that nobody else can make of a secret
     clock: Callable[[], datetime]
     tell_admins: Callable[[Message], Awaitable[None]]
@@ -283,12 +283,13 @@ class Linking:
         return await self._next(session, ("slack checked", "login"), body)
 
     async def _person_proven(self, session: str, ticket: Ticket, login: Login) -> Step:
-        person = await person_of(login, self.people, self.company.issuer, by_email=self.by_email)
+        known = await person_of(login, self.people, self.company.issuer, self.domains)
         provider = f"oidc:{self.company.issuer}"
-        if person is None:
+        if known is None:
             await self._revoke(login)
             await self._refused(ticket, "login", "unknown")
             return await self._end(session, "login", troubles.unknown(f"{provider}:{login.subject}"))
+        person = known.person
         if not person.active or person.kind != Kind.MEMBER.value:
             await self._revoke(login)
             await self._refused(ticket, "login", "no member")
@@ -300,7 +301,8 @@ class Linking:
         signed_in = str(login.claims.get("preferred_username") or login.claims.get("email") or login.subject)
         company = [f"{person.name} <{person.email}>", f"{signed_in[:200]} at {host}"]
         more = {"person": person.email, "subject": login.subject, "refresh": login.refresh, "company": company}
-        return await self._next(session, ("login checked", "consent"), {**ticket.body, **more})
+        how = {"by_address": known.by_address, "address": address_of(login)}
+        return await self._next(session, ("login checked", "consent"), {**ticket.body, **more, **how})
 
     async def confirm(self, session: str, csrf: str) -> Step:
         """He said that both are his."""
@@ -337,7 +339,10 @@ class Linking:
             before = await self.logins.held(provider, body["subject"])
             await self.logins.keep(provider, body["subject"], body["refresh"], now)
             if earlier is None:
-                await added.note(self.tickets, f"{provider}:{body['subject']}", person.email, now)
+                by_address = body.get("by_address", False)
+                await added.note(
+                    self.tickets, f"{provider}:{body['subject']}", person.email, now, by_address=by_address
+                )
             try:
                 await self.people.bind(person.email, accounts, now)
             except Stop:
@@ -350,6 +355,7 @@ class Linking:
         shown = {key: body[key] for key in ("team", "user", "slack", "company")}
         fresh = await self.tickets.trade(_KIND, session, ("linking", "done"), shown, now)
         await self._notify(holder, body, now)
+        await self._compare(f"{provider}:{body['subject']}", body)
         return Step(session=fresh)
 
     async def cancel(self, session: str, csrf: str) -> Step:
@@ -374,6 +380,12 @@ class Linking:
     async def _end(self, session: str, leg: str, page: Page, state: str | None = None) -> Step:
         await self.tickets.turn(_KIND, session, (state or f"{leg} checked", "void"), {}, self.clock())
         return Step(page)
+
+    async def _compare(self, login: str, body: Mapping[str, Any]) -> None:
+        """Tell administrators where a login that was bound by an address has another one now."""
+        email, now_at = body["person"], body.get("address")
+        if now_at not in (None, email) and await added.by_address(self.tickets, login, email):
+            await self.tell_admins(notices.other_address(login, email))
 
     async def _refused(self, ticket: Ticket, step: str, why: str) -> None:
         self.log.warning("link refused", step=step, reason=why)

@@ -90,6 +90,14 @@ def disowned(account: str, company: str) -> Message:
     )
 
 
+def other_address(login: str, email: str) -> Message:
+    """For administrators."""
+    return sentence(
+        f"The login {login} was bound to {email} by that address, and has another one now. It stays bound. If it is "
+        "not that person's any more, take it off with `footnote person unlink`."
+    )
+
+
 def _with(words: str, button: Mapping[str, Any], aside: str = "") -> Message:
     said = sentence(words)
     blocks = (*said.blocks, {"type": "actions", "elements": [button]})

@@ -35,7 +35,7 @@ async def linked(
             company=providers.company,
             mail=app.mail,
             public_url=app.settings.public_url,
-            by_email=app.settings.link_by_email == "verified",
+            domains=app.settings.link_by_email_domains,
             seal=app.seal_form,
             clock=app.clock,
             tell_admins=tell_admins,

@@ -4,12 +4,15 @@ but where an administrator allows that.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from connectors.chat import Chat, Workspace
 from connectors.errors import Skip, Stop
 from connectors.logins import Login
 from connectors.ports import People, PersonRecord
+from policies.names import Principal
 
 _TEAM, _ENTERPRISE = "https://slack.com/team_id", "https://slack.com/enterprise_id"
 _USER = "https://slack.com/user_id"
@@ -38,23 +41,39 @@ async def _is_in(us: Workspace, team: str, user: str, chat: Chat) -> bool:
     return us.has(account) and account.team == team
 
 
-async def person_of(login: Login, people: People, issuer: str, *, by_email: bool) -> PersonRecord | None:
+class Known(NamedTuple):
+    """A person of the directory, and whether it is his address alone that he is known by."""
+
+    person: PersonRecord
+    by_address: bool = False
+
+
+async def person_of(login: Login, people: People, issuer: str, domains: Collection[str]) -> Known | None:
     """Whom of the directory a login is: by its subject, by Entra's object id, and by his address only where an
-    administrator allowed that and the provider says that it verified it. `issuer`: as it was configured."""
+    administrator allowed its domain and the provider says that it verified it. `issuer`: as it was configured."""
     provider = f"oidc:{issuer}"
     if known := await people.of_identity(provider, login.subject):
-        return known
+        return Known(known)
     tenant, number = login.claims.get("tid"), login.claims.get("oid")
     # Entra's subject differs for each application; its object id is what a directory knows. Only its own issuers name a
     # tenant in their path, so that nobody else's claims are taken for it.
     ours = isinstance(tenant, str) and tenant in urlsplit(login.issuer).path.split("/")
     if ours and isinstance(number, str) and (known := await people.of_identity(f"entra:{tenant}", number)):
-        return None if provider in known.identities else known
-    address = login.claims.get("email")
-    if not by_email or login.claims.get("email_verified") is not True or not isinstance(address, str):
+        return None if provider in known.identities else Known(known)
+    address = address_of(login)
+    verified = login.claims.get("email_verified") is True
+    if address is None or not verified or address.rpartition("@")[2] not in domains:
         return None
     try:
         found = await people.get(address)
     except Stop:
         return None
-    return None if found is None or provider in found.identities else found
+    return None if found is None or provider in found.identities else Known(found, by_address=True)
+
+
+def address_of(login: Login) -> str | None:
+    """The address that a login has, as the directory writes addresses; None where it has none."""
+    try:
+        return Principal.person(str(login.claims.get("email") or "")).name.removeprefix("usr:")
+    except ValueError:
+        return None

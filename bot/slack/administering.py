@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from bot.acts import Act, act
@@ -57,6 +58,8 @@ _GRACE = 10.0  # seconds for what runs beside when we are told to end
 _LONGEST_TOLD = 500  # characters of an error that is told
 
 Json = dict[str, Any]
+Work = Callable[[], Awaitable[str]]
+"""What takes long; gives its ending in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +160,8 @@ class Administering:
             case SourceLine("show", name):
                 return await self._show(name)
             case SourceLine("sync", name, full):
-                await state_of(self.doors.keeping, name)  # a name that nobody knows is said at once
-                return self._begin(holder, f"source sync {name}", self._sync(name, full=full))
+                done.sealed["before"] = await self._state("sync", name)  # a name that nobody knows is said at once
+                return self._begin(holder, str(subject.person), "sync", name, partial(self._sync, name, full=full))
             case SourceLine(verb, name):
                 return await self._shown_first(holder, subject, verb, name)
             case Probe(person, document):
@@ -364,7 +367,7 @@ class Administering:
         return await self._done(holder, ticket.body, done)
 
     async def _done(self, holder: Holder, body: Mapping[str, Any], done: Act) -> Message:
-        verb, name = body["verb"], body["name"]
+        verb, name, actor = body["verb"], body["name"], body["by"]
         done.sealed["before"] = await self._state(verb, name)
         match verb:
             case "add":
@@ -373,19 +376,18 @@ class Administering:
                 if added["state"] == "refused":
                     done.outcome = "refused"
                     return _worded(f"{name} was not added: what is essential for it is not as it must be now.")
-                return self._begin(holder, f"source sync {name}", self._sync(name, full=False))
+                return self._begin(holder, actor, "sync", name, partial(self._sync, name, full=False))
             case "pause" | "resume":
                 state = {"pause": "paused", "resume": "active"}[verb]
                 changed = await change_state(self.doors.keeping, name, state)
                 done.sealed["after"] = _json(changed)
                 return sentence(f"Source {name} is {changed['state']}.")
             case "remove":
-                done.sealed["after"] = _json({"name": name, "state": "removing"})
-                return self._begin(holder, f"source remove {name}", self._remove(name))
+                return self._begin(holder, actor, "remove", name, partial(self._remove, name))
             case "reindex":
                 again = await self.doors.indexing.holdings.reread(name)
                 done.sealed["after"] = _json({"to_read_again": again})
-                return self._begin(holder, f"source reindex {name}", self._sync(name, full=True))
+                return self._begin(holder, actor, "reindex", name, partial(self._sync, name, full=True))
             case _:
                 removed = await self._purge(DocumentId.parse(name))
                 done.sealed["after"] = _json({"document": name, "asked_by": body["by"], "passages_removed": removed})
@@ -396,6 +398,13 @@ class Administering:
             return _json({"name": name})
         state = await state_of(self.doors.keeping, name)
         return _json({key: state[key] for key in ("name", "state", "documents", "chunks")})
+
+    async def _state_now(self, name: str) -> str:
+        """As `_state`, also of a source that is gone."""
+        try:
+            return await self._state("show", name)
+        except WrongUse:
+            return _json({"name": name, "state": "gone"})
 
     async def _purge(self, document: DocumentId) -> int:
         """Close, then clean."""
@@ -416,15 +425,26 @@ class Administering:
         await change_state(self.doors.keeping, name, "removed")
         return "nothing of it is left"
 
-    def _begin(self, holder: Holder, what: str, work: Coroutine[Any, Any, str]) -> Message:
-        task = asyncio.create_task(self._told_after(holder, what, work))
+    def _begin(self, holder: Holder, actor: str, verb: str, name: str, work: Work) -> Message:
+        task = asyncio.create_task(self._told_after(holder, actor, verb, name, work))
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
         return sentence(told.BEGUN)
 
-    async def _told_after(self, holder: Holder, what: str, work: Awaitable[str]) -> None:
+    async def _on_record(self, actor: str, verb: str, name: str, work: Work) -> str:
+        """Do it under a trace of its own, which ends when it does: what was there before, and what is there after."""
+        now, what = self.doors.clock(), f"source {verb} {name}"
+        async with act(self.doors.traces, "admin", f"source.{verb}.work", actor, now, what) as done:
+            done.sealed["before"] = await self._state_now(name)
+            try:
+                return await work()
+            finally:
+                with suppress(DoorError):
+                    done.sealed["after"] = await self._state_now(name)
+
+    async def _told_after(self, holder: Holder, actor: str, verb: str, name: str, work: Work) -> None:
         try:
-            ending = await work
+            ending = await self._on_record(actor, verb, name, work)
         except (WrongUse, DoorError) as error:
             ending = str(error)
         except Exception as error:  # a task boundary: whatever broke, the administrator is told that it did
@@ -432,7 +452,7 @@ class Administering:
             ending = "it broke off; the log says where"
         with suppress(DoorError):
             await self.doors.chat.say_direct(
-                holder.user, sentence(f"{what}: {ending}"[:_LONGEST_TOLD].replace("`", "'"))
+                holder.user, sentence(f"source {verb} {name}: {ending}"[:_LONGEST_TOLD].replace("`", "'"))
             )
 
 

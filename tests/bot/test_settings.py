@@ -114,6 +114,18 @@ def test_what_is_no_mail_server_is_refused(server: str) -> None:
     assert "FOOTNOTE_MAIL_SERVER" in wrong(MAIL_SERVER=server, MAIL_FROM="footnote@example.com")
 
 
+def test_known_by_an_address_takes_the_domains_of_the_company() -> None:
+    settings = Settings.read(
+        {"FOOTNOTE_LINK_BY_EMAIL": "verified", "FOOTNOTE_LINK_BY_EMAIL_DOMAINS": "Example.com, mail.example.org"}
+    )
+
+    assert settings.link_by_email_domains == ("example.com", "mail.example.org")
+    assert "needs FOOTNOTE_LINK_BY_EMAIL_DOMAINS" in wrong(LINK_BY_EMAIL="verified")
+    assert "set both or none" in wrong(LINK_BY_EMAIL_DOMAINS="example.com")
+    for domains in ("@example.com", "example", "*", ",", "a@example.com", "example.com evil.example"):
+        assert "one or more domains" in wrong(LINK_BY_EMAIL="verified", LINK_BY_EMAIL_DOMAINS=domains)
+
+
 def test_mail_takes_a_server_and_a_sender() -> None:
     settings = Settings.read(
         {"FOOTNOTE_MAIL_SERVER": "smtps://u@mail.example.com", "FOOTNOTE_MAIL_FROM": "footnote@example.com"}

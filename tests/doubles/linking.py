@@ -277,7 +277,7 @@ async def linking_house(
             settings=SimpleNamespace(
                 slack_signing_secret=Secret(SIGNING),
                 public_url="http://127.0.0.1:1",
-                link_by_email="verified" if by_email else "off",
+                link_by_email_domains=("example.com",) if by_email else (),
                 admin_group=Principal("grp:admins"),
                 reviewer_group=None,
             ),

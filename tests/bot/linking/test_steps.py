@@ -156,7 +156,7 @@ async def hall(tmp_path: Path) -> AsyncIterator[Hall]:
             company=company,
             mail=None,
             public_url="https://footnote.example.com",
-            by_email=False,
+            domains=(),
             seal=lambda secret: vault.pseudonym("link form", secret),
             clock=lambda: time[0],
             tell_admins=tell,
@@ -209,7 +209,7 @@ async def test_this_wasnt_me_holds_the_person_also_where_the_link_is_off_already
 def by_address(hall: Hall) -> Hall:
     """Whom the provider calls Marta by her verified address is linked."""
     hall.company.claims["m1"] = {"email": MARTA, "email_verified": True}
-    hall.linking = replace(hall.linking, by_email=True)
+    hall.linking = replace(hall.linking, domains=("example.com",))
     return hall
 
 
@@ -297,3 +297,45 @@ async def test_a_flood_of_refusals_does_not_fill_the_record(hall: Hall) -> None:
     hall.company.refuses = LoginRefused("signature")
     await hall.linking.from_login(session, await hall.answer(session, "login", "asha"))
     assert [act["reason"] for act in await hall.record()] == ["state", "state", "signature"]
+
+
+# ---------------------------------------------------------------- known by an address
+
+
+@pytest.mark.parametrize(
+    ("email", "domains", "title"),
+    [
+        ("Marta@Example.com", ("example.org", "example.com"), LINKED),
+        (MARTA, (), "The company directory does not know this account"),
+        (MARTA, ("example.org",), "The company directory does not know this account"),
+        (MARTA, ("le.com",), "The company directory does not know this account"),
+        ("marta@example.com@example.org", ("example.org",), "The company directory does not know this account"),
+        ("example.com", ("example.com",), "The company directory does not know this account"),
+        ("", ("",), "The company directory does not know this account"),
+    ],
+)
+async def test_an_address_counts_in_the_domains_that_were_named_alone(
+    hall: Hall, email: str, domains: tuple[str, ...], title: str
+) -> None:
+    hall.company.claims["m1"] = {"email": email, "email_verified": True}
+    hall.linking = replace(hall.linking, domains=domains)
+
+    assert await hall.walk("U1", "m1") == title
+
+
+async def test_administrators_are_told_when_a_login_that_was_bound_by_an_address_has_another(by_address: Hall) -> None:
+    await by_address.walk("U1", "m1")
+    await by_address.walk("U1", "m1")
+    assert by_address.alarms == []
+
+    by_address.company.claims["m1"] = {"email": "eve@example.com", "email_verified": True}
+    assert await by_address.walk("U1", "m1") == LINKED
+    assert by_address.alarms == [notices.other_address(f"{COMPANY}:m1", MARTA).text]
+
+
+async def test_a_login_that_was_bound_by_its_subject_may_have_any_address(hall: Hall) -> None:
+    hall.company.claims["asha"] = {"email": "asha.rao@example.org", "email_verified": True}
+    await hall.walk("U1", "asha")
+
+    assert await hall.walk("U1", "asha") == LINKED
+    assert hall.alarms == []

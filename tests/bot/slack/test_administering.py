@@ -8,7 +8,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, chdir, closing
+from contextlib import AsyncExitStack, asynccontextmanager, chdir, closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -27,6 +27,7 @@ from bot.slack.incoming import Asked
 from bot.slack.opening import opened_commands
 from bot.wiring import App, open_app
 from connectors.chat import Message
+from connectors.errors import Transient
 from connectors.ports import DirectoryTables, PersonRecord, SourceConfig
 from connectors.slack import SlackWeb
 from policies.facts import Kind, Subject
@@ -377,6 +378,47 @@ async def test_before_and_after_are_on_record(at: Desk) -> None:
     assert await at.app.traces.verify()
 
 
+@pytest.mark.parametrize(
+    ("verb", "after"), [("sync", ("active", 3)), ("reindex", ("active", 3)), ("remove", ("gone", None))]
+)
+async def test_what_takes_long_is_on_record_with_what_was_there_before_and_after(
+    at: Desk, verb: str, after: tuple[str, int | None]
+) -> None:
+    (at.folder / "new.md").write_text("# New\n\nA third one.\n")
+    first = await at.say(ASHA, f"source {verb} pages")
+    if verb != "sync":
+        await at.confirm(ASHA, first)
+    await at.told(ASHA)
+
+    acts = await at.record()
+    command, work = acts[-2], acts[-1]
+    assert json.loads(command["before"])["documents"] == 2
+    assert (work["command"], work["asker"]) == (f"source.{verb}.work", "usr:asha@example.com")
+    assert work["outcome"] == "done"
+    assert json.loads(work["before"])["documents"] == 2
+    ended = json.loads(work["after"])
+    assert (ended["state"], ended.get("documents")) == after
+
+
+async def test_work_that_breaks_off_is_on_record_as_failed(at: Desk) -> None:
+    assert at.commands.administering is not None
+    doors = at.commands.administering.doors
+
+    @asynccontextmanager
+    async def broken(*_: object, **__: object) -> AsyncIterator[None]:
+        raise Transient("the source is away")
+        yield
+
+    keeping = replace(doors.keeping, open_source=broken)  # type: ignore[arg-type]
+    async with Administering(replace(doors, keeping=keeping)) as administering:
+        await administering.do(Holder(TEAM, ASHA), grammar.SourceLine("sync", "pages"), "source sync pages")
+        await at.told(ASHA)
+
+    work = (await at.record())[-1]
+    assert (work["command"], work["outcome"]) == ("source.sync.work", "failed")
+    assert json.loads(work["after"])["documents"] == 2
+
+
 async def test_t126_a_confirmation_works_once(at: Desk) -> None:
     first = await at.say(ASHA, "source pause pages")
     pressed = await asyncio.gather(*(at.confirm(ASHA, first) for _ in range(3)))
@@ -469,7 +511,7 @@ async def test_who_is_alone_purges_nothing(at: Desk) -> None:
 async def test_a_purge_is_confirmed_by_an_administrator_whom_only_another_system_knows(at: Desk) -> None:
     assert at.commands.administering is not None
     doors = at.commands.administering.doors
-    far = Principal("entra:T:g:admins")
+    far = Principal("sharepoint:T:g:admins")
 
     class Systems:
         async def subject(self, who: Principal, now: datetime, *, fresh: bool = False) -> Subject | None:
