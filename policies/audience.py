@@ -99,7 +99,8 @@ def reach(
     `members` are those who see the place now; None among them is somebody whom the directory does not know, and None
     for all means that they are not known exactly. A private place is judged on every member. A public place is judged
     on the principals that mean every employee, since anyone may join later; whoever is listed in it and is not known to
-    be one of them is judged as himself, so that he only narrows. A caller who could not learn whether a public place has guests hands in a place of the kind UNKNOWN.
+    be one of them is judged as himself, so that he only narrows. A caller who could not learn whether a public place
+    has guests hands in a place of the kind UNKNOWN.
     """
     if place.kind in _NEVER:
         return AskerAlone(_NEVER[place.kind])

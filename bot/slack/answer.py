@@ -75,8 +75,12 @@ class Answerer:
         await self._answer(asked, mark, kept)
 
     async def apologise(self, letter: Letter) -> None:
-        """Say that there is no answer now, to the asker alone."""
+        """Say that there is no answer now, to the asker alone, unless he has one, or was told so, already."""
         asked, mark = _question(letter.body)
+        with suppress(DoorError):  # told twice is better than not at all
+            kept = await self.memory.find(mark)
+            if letter.times > 1 and await self.delivery.done(asked, mark, kept):
+                return
         await self.delivery.alone(asked, sentence(BUSY, mark))
 
     async def turn_away(self, asked: Asked, words: str) -> None:

@@ -8,12 +8,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from bot.slack.desk import AT_ONCE, Desk
 from connectors.chat import Letter, MostWaiting
 from connectors.errors import DoorError, Skip, Stop, Transient
 from connectors.ledger.inbox import LEASE, SqlInbox
 from connectors.ledger.open import open_ledger
+from connectors.ledger.tables import letters
 from connectors.vault import Vault
 from tests.blank import blank_ledger
 from tests.doubles.slack_house import KEY, Log
@@ -28,6 +30,7 @@ class Clerk:
         self.answered: list[Letter] = []
         self.apologised: list[Letter] = []
         self.troubles: list[Exception] = []
+        self.speechless: list[Exception] = []
         self.hold: asyncio.Event | None = None
         self.at_once = self.most_at_once = 0
 
@@ -44,6 +47,8 @@ class Clerk:
             self.at_once -= 1
 
     async def apologise(self, letter: Letter) -> None:
+        if self.speechless:
+            raise self.speechless.pop(0)
         self.apologised.append(letter)
 
 
@@ -121,6 +126,52 @@ async def test_after_many_times_the_asker_is_told(inbox: SqlInbox, now: datetime
     assert clerk.answered == []
     assert await inbox.take(now + timedelta(days=1)) is None
     assert "SECRET" not in str(log)
+
+
+@pytest.mark.parametrize("trouble", [Transient("away"), Stop("token"), TimeoutError(), RuntimeError("odd")])
+async def test_an_apology_that_fails_is_tried_again(inbox: SqlInbox, now: datetime, trouble: Exception) -> None:
+    await filled(inbox, 1, now)
+    clerk = Clerk()
+    clerk.troubles = [Transient("away")] * 6
+    clerk.speechless = [trouble, trouble]
+    async with Desk(inbox, clerk, Clock(now, timedelta(seconds=60)), Log()):
+        await until(lambda: clerk.apologised)
+
+    assert [each.times for each in clerk.apologised] == [8]
+    assert await inbox.take(now + timedelta(days=1)) is None
+
+
+async def begun(inbox: SqlInbox, times: int) -> None:
+    """Every letter was begun so often before, by processes that ended without a word."""
+    await inbox._door.change(lambda connection: connection.execute(update(letters).values(times=times)), "inbox")
+
+
+async def test_an_asker_who_can_be_told_nothing_for_an_hour_is_given_up_and_counted(
+    inbox: SqlInbox, now: datetime
+) -> None:
+    await filled(inbox, 1, now)
+    await begun(inbox, 34)
+    clerk, given_up = Clerk(), []
+    clerk.speechless = [Transient("away")] * 9
+    async with Desk(inbox, clerk, Clock(now, timedelta(minutes=1)), Log(), given_up=lambda: given_up.append(1)):
+        await until(lambda: given_up)
+
+    assert len(clerk.speechless) == 7
+    assert await inbox.take(now + timedelta(days=1)) is None
+
+
+@pytest.mark.parametrize(("before", "apologies", "given_up"), [(5, 0, 0), (6, 1, 0), (35, 1, 0), (36, 0, 1)])
+async def test_a_letter_that_ends_the_process_is_not_begun_for_ever(
+    inbox: SqlInbox, now: datetime, before: int, apologies: int, given_up: int
+) -> None:
+    await filled(inbox, 1, now)
+    await begun(inbox, before)
+    clerk, gone = Clerk(), []
+    async with Desk(inbox, clerk, lambda: now, Log(), given_up=lambda: gone.append(1)):
+        await until(lambda: clerk.answered or clerk.apologised or gone)
+
+    assert (len(clerk.apologised), len(gone)) == (apologies, given_up)
+    assert len(clerk.answered) == 1 - apologies - given_up
 
 
 async def test_what_can_be_delivered_nowhere_is_not_tried_again(inbox: SqlInbox, now: datetime) -> None:
