@@ -66,6 +66,7 @@ class Desk:
         self._rung = asyncio.Event()
         self._closing = False
         self._slots = asyncio.Semaphore(AT_ONCE)
+        self._telling = False  # whether somebody who was turned away is being told so: one at a time
         self._swept: datetime | None = None
         self._running: asyncio.Task[None] | None = None
 
@@ -99,6 +100,7 @@ class Desk:
                     self._slots.release()
                     await self._pause()
                 else:
+                    self._telling = self._telling or letter.turned_away is not None
                     group.create_task(self._serve(letter))
 
     async def _pause(self) -> None:
@@ -116,7 +118,7 @@ class Desk:
                 await self._inbox.forget(now - _KEPT)
                 if self._also is not None:
                     await self._also(now)
-            return await self._inbox.take(now)
+            return await self._inbox.take(now, turned_away=not self._telling)
         except Exception as error:  # a task boundary: whatever is wrong with one look, the next may find a letter
             self._log.error("letters can't be taken", error=where(error))
             return None
@@ -135,6 +137,8 @@ class Desk:
         except DoorError as error:  # the ledger is away; the lease runs out
             self._log.error("a letter can't be closed", error=where(error))
         finally:
+            if letter.turned_away is not None:
+                self._telling = False
             self._slots.release()
             self.ring()
 

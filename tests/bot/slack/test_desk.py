@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Connection, select, update
 
 from bot.slack.desk import AT_ONCE, Desk
 from connectors.chat import Letter, MostWaiting
@@ -21,12 +21,14 @@ from tests.blank import blank_ledger
 from tests.doubles.slack_house import KEY, Log
 
 ROOMY = MostWaiting(person=99, workspace=99)
+EARLY = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Clerk:
     """Answers as the test says."""
 
     def __init__(self) -> None:
+        self.begun: list[Letter] = []
         self.answered: list[Letter] = []
         self.apologised: list[Letter] = []
         self.troubles: list[Exception] = []
@@ -35,6 +37,7 @@ class Clerk:
         self.at_once = self.most_at_once = 0
 
     async def answer(self, letter: Letter) -> None:
+        self.begun.append(letter)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
@@ -128,22 +131,40 @@ async def test_after_many_times_the_asker_is_told(inbox: SqlInbox, now: datetime
     assert "SECRET" not in str(log)
 
 
-@pytest.mark.parametrize("trouble", [Transient("away"), Stop("token"), TimeoutError(), RuntimeError("odd")])
-async def test_an_apology_that_fails_is_tried_again(inbox: SqlInbox, now: datetime, trouble: Exception) -> None:
-    await filled(inbox, 1, now)
-    clerk = Clerk()
-    clerk.troubles = [Transient("away")] * 6
-    clerk.speechless = [trouble, trouble]
-    async with Desk(inbox, clerk, Clock(now, timedelta(seconds=60)), Log()):
-        await until(lambda: clerk.apologised)
-
-    assert [each.times for each in clerk.apologised] == [8]
-    assert await inbox.take(now + timedelta(days=1)) is None
-
-
 async def begun(inbox: SqlInbox, times: int) -> None:
     """Every letter was begun so often before, by processes that ended without a word."""
     await inbox._door.change(lambda connection: connection.execute(update(letters).values(times=times)), "inbox")
+
+
+async def impatient(inbox: SqlInbox, desk: Desk, done: object) -> list[datetime]:
+    """Wait until it is done and let every pause be over at once; gives until when there were pauses."""
+    waits = letters.c.state == "waiting"
+    pauses: list[datetime] = []
+
+    def hurry(connection: Connection) -> None:
+        pauses.extend(connection.execute(select(letters.c.due_at).where(waits, letters.c.due_at > EARLY)).scalars())
+        connection.execute(update(letters).where(waits).values(due_at=EARLY))
+
+    async with asyncio.timeout(20):
+        while not done():  # type: ignore[operator]
+            await inbox._door.change(hurry, "inbox")
+            desk.ring()
+            await asyncio.sleep(0.01)
+    return pauses
+
+
+@pytest.mark.parametrize("trouble", [Transient("away"), Stop("token"), TimeoutError(), RuntimeError("odd")])
+async def test_an_apology_that_fails_is_tried_again(inbox: SqlInbox, now: datetime, trouble: Exception) -> None:
+    await filled(inbox, 1, now)
+    await begun(inbox, 5)
+    clerk = Clerk()
+    clerk.troubles, clerk.speechless = [Transient("away")], [trouble, trouble]
+    async with Desk(inbox, clerk, lambda: now, Log()) as desk:
+        pauses = await impatient(inbox, desk, lambda: clerk.apologised)
+
+    assert pauses[-2:] == [now + timedelta(minutes=2)] * 2
+    assert [each.times for each in clerk.apologised] == [8]
+    assert await inbox.take(now + timedelta(days=1)) is None
 
 
 async def test_an_asker_who_can_be_told_nothing_for_an_hour_is_given_up_and_counted(
@@ -153,8 +174,8 @@ async def test_an_asker_who_can_be_told_nothing_for_an_hour_is_given_up_and_coun
     await begun(inbox, 34)
     clerk, given_up = Clerk(), []
     clerk.speechless = [Transient("away")] * 9
-    async with Desk(inbox, clerk, Clock(now, timedelta(minutes=1)), Log(), given_up=lambda: given_up.append(1)):
-        await until(lambda: given_up)
+    async with Desk(inbox, clerk, lambda: now, Log(), given_up=lambda: given_up.append(1)) as desk:
+        await impatient(inbox, desk, lambda: given_up)
 
     assert len(clerk.speechless) == 7
     assert await inbox.take(now + timedelta(days=1)) is None
@@ -184,6 +205,25 @@ async def test_what_can_be_delivered_nowhere_is_not_tried_again(inbox: SqlInbox,
 
     assert clerk.answered == []
     assert await inbox.take(now + timedelta(days=1)) is None
+
+
+async def test_who_was_turned_away_is_told_before_others_are_answered_one_at_a_time(
+    inbox: SqlInbox, now: datetime
+) -> None:
+    await filled(inbox, AT_ONCE + 3, now)
+    none = MostWaiting(person=99, workspace=0)
+    for each in range(AT_ONCE):
+        received = await inbox.receive([f"t{each}"], "T", f"W{each}", {"number": -1}, none, now, told=True)
+        assert received == "workspace is full"
+    clerk = Clerk()
+    clerk.hold = asyncio.Event()
+    async with Desk(inbox, clerk, lambda: now, Log()):
+        await until(lambda: clerk.at_once == AT_ONCE)
+        begun_first = list(clerk.begun)
+        clerk.hold.set()
+        await until(lambda: len(clerk.answered) == 2 * AT_ONCE + 3)
+
+    assert [each.turned_away is not None for each in begun_first] == [True, *[False] * (AT_ONCE - 1)]
 
 
 async def test_on_the_way_out_what_was_begun_is_finished_and_no_more(inbox: SqlInbox, now: datetime) -> None:
@@ -217,11 +257,11 @@ async def test_a_ledger_that_is_away_is_waited_for(inbox: SqlInbox, now: datetim
         def __getattr__(self, name: str) -> object:
             return getattr(inbox, name)
 
-        async def take(self, at: datetime) -> Letter | None:
+        async def take(self, at: datetime, *, turned_away: bool) -> Letter | None:
             self.times += 1
             if self.times < 3:
                 raise DoorError("away")
-            return await inbox.take(at)
+            return await inbox.take(at, turned_away=turned_away)
 
     await filled(inbox, 1, now)
     clerk = Clerk()
