@@ -20,6 +20,7 @@ class Act:
 
     trace: str
     outcome: str = "done"
+    reason: str | None = None  # one of ours, where there is one to tell
     sealed: dict[str, str] = field(default_factory=dict)  # before, after, reply
 
 
@@ -39,5 +40,6 @@ async def act(
         error = where(trouble) if isinstance(trouble, Exception) else "cancelled"
         raise
     finally:
-        ended = {"outcome": done.outcome, **({"error": error} if error else {})}
+        told = {"reason": done.reason, "error": error}
+        ended = {"outcome": done.outcome, **{name: text for name, text in told.items() if text}}
         await traces.end(done.trace, ended, done.sealed, now)

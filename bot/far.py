@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from connectors.errors import DoorError
 from connectors.ports import FarSource, People, Rights, SourceConfig, Sources
-from policies.names import Principal
+from policies.names import DocumentId, Principal
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -25,6 +25,8 @@ LOOKED = timedelta(seconds=5)  # how long the list of configured sources counts
 AGAIN = timedelta(seconds=30)  # until a source that could not be opened is tried again
 _OPENING = 20.0  # seconds that opening one may take
 
+CountChecks = Callable[[str, int, int], None]
+"""Of a source, how many documents it confirmed and how many it denied."""
 OpenFar = Callable[[SourceConfig], AbstractAsyncContextManager[FarSource]]
 
 
@@ -43,13 +45,20 @@ class FarSources:
     """The far sources among the configured ones, each opened when it is first asked for."""
 
     def __init__(
-        self, sources: Sources, people: People, kinds: Collection[str], open_far: OpenFar, clock: Callable[[], datetime]
+        self,
+        sources: Sources,
+        people: People,
+        kinds: Collection[str],
+        open_far: OpenFar,
+        clock: Callable[[], datetime],
+        count: CountChecks = lambda _source, _confirmed, _denied: None,
     ) -> None:
         self._sources = sources
         self._people = people
         self._kinds = kinds
         self._open_far = open_far
         self._clock = clock
+        self._count = count
         self._open: dict[str, _Open] = {}
         self._listed: tuple[datetime, tuple[SourceConfig, ...]] | None = None
         self._turn = asyncio.Lock()
@@ -91,6 +100,16 @@ class FarSources:
         """The accounts of these people, by provider."""
         emails = [who.name.partition(":")[2] for who in people if who.kind == "usr"]
         return {Principal.person(each.email): each.identities for each in await self._people.records(emails)}
+
+    async def said(self, source: str, verdicts: Mapping[DocumentId, bool]) -> None:
+        """A source said of these whether somebody may read them, whom the ledger lets read them: that is counted, and
+        what it denies is to be read again soon."""
+        denied = sorted(document for document, may_read in verdicts.items() if not may_read)
+        self._count(source, len(verdicts) - len(denied), len(denied))
+        held = self._open.get(source)
+        if denied and held is not None and held.far is not None and held.far.denied is not None:
+            with suppress(DoorError):  # the answer goes without them whether that is noted or not
+                await held.far.denied(denied, self._clock())
 
     async def kind_of(self, name: str) -> str | None:
         """The kind of a configured far source."""

@@ -25,6 +25,13 @@ class Metrics:
         self.lag = Gauge(
             "footnote_source_lag_seconds", "Since a source was last walked whole.", ["source"], registry=registry
         )
+        self._checks = Counter(
+            "footnote_live_checks",
+            "Documents that a source was asked about right before answering, by what it said; where many are denied, "
+            "syncs are late.",
+            ["source", "verdict"],
+            registry=registry,
+        )
         self._calls = Counter(
             "footnote_model_calls", "Calls to hosted models.", ["purpose", "model", "outcome"], registry=registry
         )
@@ -56,6 +63,11 @@ class Metrics:
         )
         for outcome in ("answered", "abstained", "unlinked", "refused", "busy"):
             self.asks.labels(outcome)  # there from the first scrape, at 0
+
+    def live_checks(self, source: str, confirmed: int, denied: int) -> None:
+        """Count what a source said of documents that the ledger had let through."""
+        self._checks.labels(source, "confirmed").inc(confirmed)
+        self._checks.labels(source, "denied").inc(denied)
 
     def spent(self, spent: Spent) -> None:
         """Count one call to a hosted model."""

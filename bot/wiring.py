@@ -43,7 +43,6 @@ if TYPE_CHECKING:
         Catalog,
         ChainVerdict,
         Detector,
-        Directory,
         DirectoryTables,
         Embedder,
         Facts,
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
         Index,
         IndexIdentity,
         Memory,
+        NowDirectory,
         Parser,
         People,
         Reranker,
@@ -93,7 +93,7 @@ class App:
     facts: Facts
     catalog: Catalog
     people: People
-    directory: Directory
+    directory: NowDirectory
     traces: AuditRecord
     index: Index
     doors: Doors  # the line that carries answers out
@@ -218,7 +218,14 @@ async def _open(
 
     logins = SqlLogins(ledger.door, vault)
     opener = _Opener(settings, memory, far, logins, clock)
-    sources = FarSources(ledger.sources, ledger.people, {*FAR, *far}, opener.far, clock)
+    sources = FarSources(
+        ledger.sources,
+        ledger.people,
+        {*FAR, *far},
+        opener.far,
+        clock,
+        metrics.live_checks if metrics is not None else lambda _source, _confirmed, _denied: None,
+    )
     await stack.enter_async_context(sources)
     providers = _providers(settings)
     vouched = await _vouched(stack, providers, logins)

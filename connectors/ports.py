@@ -5,11 +5,11 @@ Times are aware UTC. Every method may raise the `DoorError` family and nothing e
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from connectors.records import (
     Candidate,
@@ -106,8 +106,8 @@ class Memory(Protocol):
         or a failure that may pass, left to tell. A far source's `SourceDocument.revision` is its node's mark."""
         ...
 
-    async def stated(self) -> Mapping[str, StatedRules]:
-        """The scopes of the source that the ledger holds, by root."""
+    async def stated(self, roots: Collection[str] | None = None) -> Mapping[str, StatedRules]:
+        """The scopes of the source that the ledger holds, by root: all, or those of these."""
         ...
 
     async def closed(self) -> Mapping[str, ClosedRoot]:
@@ -118,12 +118,16 @@ class Memory(Protocol):
         """Every note whose name begins so."""
         ...
 
+    async def told(self, events: Sequence[Event], at: datetime) -> None:
+        """What events told, in one step: what they close is closed, and a hint is kept of each for the next run."""
+        ...
+
     async def hints(self, most: int = 1000) -> Sequence[Hint]:
         """What was told between runs by events, oldest first."""
         ...
 
-    async def forget_hints(self, upto: int) -> None:
-        """These and all before are dealt with."""
+    async def forget_hints(self, upto: int, but: Collection[int] = ()) -> None:
+        """This and all before are dealt with, except those with these numbers."""
         ...
 
 
@@ -165,6 +169,15 @@ class Rights(Protocol):
 
     async def membership(self, account: str, kind: Kind, now: datetime) -> Membership:
         """Everything that the account is, completely; DoorError where that is not known."""
+        ...
+
+
+@runtime_checkable
+class Anew(Protocol):
+    """Rights that remember something themselves, and can be asked past it."""
+
+    async def anew(self, account: str, kind: Kind, now: datetime) -> Membership:
+        """As `Rights.membership`, of this moment."""
         ...
 
 
@@ -215,7 +228,10 @@ class Feed:
     of_permissions: bool  # a sync that a person asks for runs it whether it is due or not
 
 
-Doubts = Callable[[], Awaitable[Callable[[DocumentId], bool]]]
+Doubts = Callable[[Sequence[DocumentId]], Awaitable[Collection[DocumentId]]]
+"""Those of these documents that the source is to be asked about whatever `live_for` says of them."""
+Denied = Callable[[Sequence[DocumentId], datetime], Awaitable[None]]
+"""The source's own word denied somebody these, which the ledger had let through: they are to be read again soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +245,8 @@ class FarSource:
     probe: Callable[[datetime], Awaitable[Sequence[Finding]]]
     live: LiveCheck | None = None  # where the admin asked for it and the account can
     live_for: Callable[[Resource], bool] = field(default=lambda _resource: True)  # which documents it is asked about
-    doubts: Doubts | None = None  # of which documents events told that were not read since: it is asked about them, too
+    doubts: Doubts | None = None
+    denied: Denied | None = None
     hook: Hook | None = None
 
 
@@ -416,6 +433,16 @@ class Directory(Protocol):
     async def members(self, place: str, now: datetime) -> Sequence[Subject | None] | None:
         """Everybody who would see a message in a place such as `private:C1`; None among them is somebody who is not
         known, and None for all when it is not known exactly who they are."""
+        ...
+
+
+class NowDirectory(Directory, Protocol):
+    """A directory that can be asked past what it remembers."""
+
+    async def subject(
+        self, who: Principal, now: datetime, *, guest: bool = False, fresh: bool = False
+    ) -> Subject | None:
+        """As `Directory`. `fresh`: every system is asked now, and what one does not tell now he is not there."""
         ...
 
 

@@ -151,6 +151,7 @@ class Own:
     """An object's own rules as the source stated them; Unknown where they could not be read."""
 
     access: Access
+    until: datetime | None = None  # from then on somebody reads less: they do not count, unless they were stated anew
 
 
 @dataclass(frozen=True, slots=True)

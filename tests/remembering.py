@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from connectors.ledger.memory import MOST_HINTS
@@ -91,8 +91,8 @@ class Remembering:
     async def hints(self, most: int = 1000) -> Sequence[Hint]:
         return self._hints[:most]
 
-    async def forget_hints(self, upto: int) -> None:
-        self._hints = [each for each in self._hints if each.number > upto]
+    async def forget_hints(self, upto: int, but: Collection[int] = ()) -> None:
+        self._hints = [each for each in self._hints if each.number > upto or each.number in but]
 
     # ------------------------------------------------------------ the ledger's side
 
@@ -119,11 +119,11 @@ class Remembering:
         told = {key for key, node in self._nodes.items() if key in held and held[key].revision == node.mark}
         return sorted({node.container for key, node in self._nodes.items() if node.is_document and key not in told})
 
-    async def stated(self) -> Mapping[str, StatedRules]:
+    async def stated(self, roots: Collection[str] | None = None) -> Mapping[str, StatedRules]:
         return {
             root: StatedRules(digest(rules.access), rules.state, rules.verified_at, rules.lease)
             for (source, root), (_, rules) in self._ledger.scopes_by_root.items()
-            if source == self._source
+            if source == self._source and (roots is None or root in roots)
         }
 
     async def closed(self) -> Mapping[str, ClosedRoot]:

@@ -36,6 +36,10 @@ class LiveSources(Protocol):
         """The accounts of these people, by provider."""
         ...
 
+    async def said(self, source: str, verdicts: Mapping[DocumentId, bool]) -> None:
+        """A source said of these whether somebody may read them, whom the ledger lets read them."""
+        ...
+
 
 async def confirmed(context: Context, by: Judging, live: LiveSources | None) -> Context:
     """The context without the documents that their source does not confirm for every reader. Labels stay."""
@@ -75,16 +79,16 @@ def lost_any(context: Context) -> bool:
 
 
 async def _wanted(versions: set[Version], asking: Mapping[str, FarSource], by: Judging) -> list[DocumentId]:
-    """The documents to ask about; one whose facts are gone is asked about too, and so is one that an event told of and
-    no sync has read since."""
+    """The documents to ask about; one whose facts are gone is asked about too, and so is one that its source doubts."""
     known = await by.facts.resources(sorted(versions))
-    doubted = {name: await far.doubts() for name, far in asking.items() if far.doubts is not None}
+    doubted: set[DocumentId] = set()
+    for name, far in asking.items():
+        if far.doubts is not None:
+            doubted |= set(await far.doubts([document for document, _ in sorted(versions) if document.source == name]))
 
     def wanted(version: Version) -> bool:
         document = version[0]
-        if version not in known or asking[document.source].live_for(known[version]):
-            return True
-        return document.source in doubted and doubted[document.source](document)
+        return version not in known or document in doubted or asking[document.source].live_for(known[version])
 
     return list(dict.fromkeys(version[0] for version in sorted(versions) if wanted(version)))
 
@@ -100,7 +104,7 @@ async def _readable(
         async with asyncio.timeout(PATIENCE):
             accounts = await live.accounts(people)
             asked = [
-                _of_source(asking[source], source, documents, accounts.get(person, {}), by)
+                _of_source(asking[source], source, documents, accounts.get(person, {}), by, live)
                 for source in sorted({document.source for document in documents})
                 for person in people
             ]
@@ -112,7 +116,12 @@ async def _readable(
 
 
 async def _of_source(
-    far: FarSource, source: str, documents: Sequence[DocumentId], accounts: Mapping[str, str], by: Judging
+    far: FarSource,
+    source: str,
+    documents: Sequence[DocumentId],
+    accounts: Mapping[str, str],
+    by: Judging,
+    live: LiveSources,
 ) -> frozenset[DocumentId]:
     """Those of one source's documents that it does not let one person read."""
     ours = [document for document in documents if document.source == source]
@@ -123,4 +132,5 @@ async def _of_source(
         found = await far.live.readable(account, ours, by.clock())
     except DoorError:
         return frozenset(ours)
+    await live.said(source, found)
     return frozenset(document for document in ours if found.get(document) is not True)

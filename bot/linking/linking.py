@@ -19,9 +19,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bot.acts import act
-from bot.linking import notices, pages, troubles
+from bot.linking import added, notices, pages, resting, troubles
 from bot.linking.pages import Named, Page
 from bot.linking.proof import person_of, slack_account
+from bot.linking.refusals import refused
 from bot.slack.blocks import sentence
 from connectors.chat import Chat, Message
 from connectors.errors import DoorError, Skip, Stop, Transient
@@ -30,10 +31,8 @@ from connectors.ports import People, PersonRecord, Traces
 from policies.facts import Kind
 
 FOLLOWED_FOR = timedelta(minutes=10)  # that a link in Slack can be followed, and all of it finished
-HELD_FOR = timedelta(hours=24)  # that an account can't be linked again after "this wasn't me"
 DISOWNED_FOR = timedelta(days=30)  # that the button works
-RESTS_FOR = timedelta(minutes=10)  # that an account can't be linked again after its link was taken off
-_KIND, _HANDLE, _HOLD, _REST = "link", "not me", "hold", "rest"
+_KIND, _HANDLE = "link", "not me"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +46,14 @@ class Holder:
     def account(self) -> str:
         """As the directory knows it."""
         return f"slack:{self.team}:{self.user}"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What somebody was told of, and may say that it was not his doing."""
+
+    holder: Holder
+    person: str | None  # to whom it was linked, by address
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +90,7 @@ class Linking:
         now = self.clock()
         if not await self._ours(holder):
             return sentence(notices.NOT_YOU)
-        if why := await self._held(holder, now):
+        if why := await resting.kept_off(self.tickets, [holder.account], now):
             return sentence(why)
         body = asdict(holder)
         token = await self.tickets.issue(_KIND, holder.account, body, now, now + FOLLOWED_FOR)
@@ -95,43 +102,46 @@ class Linking:
         record = await self.people.of_identity(f"slack:{holder.team}", holder.user)
         if record is None:
             return sentence(notices.NOT_LINKED)
-        async with act(self.traces, "link", "unlink", f"usr:{record.email}", self.clock()) as done:
+        now, person = self.clock(), f"usr:{record.email}"
+        async with act(self.traces, "link", "unlink", person, now) as done:
             done.sealed["before"] = holder.account
+            # Before it is off: nobody is in time with another account.
+            await resting.rest(self.tickets, [holder.account, person], now)
             await self._take_off(holder, record)
             done.outcome = "unlinked"
-        now = self.clock()
-        await self.tickets.issue(_REST, holder.account, asdict(holder), now, now + RESTS_FOR)
         return sentence(notices.UNLINKED)
-
-    async def _held(self, holder: Holder, now: datetime) -> str | None:
-        """Why the account can't be linked for a while, where it can't."""
-        if await self.tickets.recent(_HOLD, holder.account, "new", now - HELD_FOR):
-            return notices.HELD
-        return notices.RESTS if await self.tickets.recent(_REST, holder.account, "new", now - RESTS_FOR) else None
 
     async def not_me(self, holder: Holder, handle: str) -> Message:
         """Somebody pressed "This wasn't me" under a notice."""
-        if await self._of_notice(handle) != holder or not await self._disowned(holder, handle):
+        notice = await self._notice(handle)
+        if notice is None or notice.holder != holder or not await self._disowned(notice, handle):
             return sentence(notices.NOT_ME_USED)
         return sentence(notices.NOT_ME_DONE)
 
-    async def _of_notice(self, handle: str) -> Holder | None:
-        """Whose account a notice is about; None where its button has had its time."""
+    async def _notice(self, handle: str) -> Notice | None:
+        """What a notice is about; None where its button has had its time."""
         ticket = await self.tickets.look(_HANDLE, handle, self.clock())
-        return None if ticket is None or ticket.state != "new" else Holder(ticket.body["team"], ticket.body["user"])
+        if ticket is None or ticket.state != "new":
+            return None
+        body = ticket.body
+        return Notice(Holder(body["team"], body["user"]), body.get("person"))
 
-    async def _disowned(self, holder: Holder, handle: str) -> bool:
+    async def _disowned(self, notice: Notice, handle: str) -> bool:
         """Take the link off and keep it off for a while, once; whether this was the time."""
-        now = self.clock()
+        now, holder = self.clock(), notice.holder
         if not await self.tickets.turn(_HANDLE, handle, ("new", "used"), None, now):
             return False
         record = await self.people.of_identity(f"slack:{holder.team}", holder.user)
+        people = {f"usr:{email}" for email in (notice.person, record and record.email) if email}
         actor = f"usr:{record.email}" if record else holder.account
         async with act(self.traces, "link", "disown", actor, now) as done:
             done.sealed["before"] = holder.account
-            await self.tickets.issue(_HOLD, holder.account, asdict(holder), now, now + HELD_FOR)
+            await resting.hold(self.tickets, [holder.account, *sorted(people)], now)
             if record is not None:
                 await self._take_off(holder, record)
+            for person in sorted(people):
+                if login := await self._login_off(person.removeprefix("usr:")):
+                    done.sealed["before"] += f" {login}"
             done.outcome = "unlinked"
         await self.tell_admins(notices.disowned(holder.account, record.email if record else "a company account"))
         return True
@@ -144,6 +154,18 @@ class Linking:
             if refresh is not None:
                 with suppress(DoorError):
                     await self.company.revoke(refresh, self.clock())
+
+    async def _login_off(self, email: str) -> str | None:
+        """Take off the login of a person where linking added it; which one it was. One that an administrator or a
+        directory bound stays."""
+        record, provider = await self.people.get(email), f"oidc:{self.company.issuer}"
+        subject = record.identities.get(provider) if record else None
+        if subject is None or not await added.by_linking(self.tickets, f"{provider}:{subject}", email):
+            return None
+        await self.people.unlink(email, provider)
+        if refresh := await self.logins.drop(provider, subject):
+            await self._give_back(refresh)
+        return f"{provider}:{subject}"
 
     async def _ours(self, holder: Holder) -> bool:
         """Whether the account is a full member's, as Slack says now."""
@@ -158,13 +180,13 @@ class Linking:
 
     async def not_mine(self, handle: str) -> Page:
         """The address in a mail was followed; nothing happens yet."""
-        holder = await self._of_notice(handle)
-        return troubles.over() if holder is None else pages.not_mine(handle, holder.account)
+        notice = await self._notice(handle)
+        return troubles.over() if notice is None else pages.not_mine(handle, notice.holder.account)
 
     async def take_off(self, handle: str) -> Page:
         """He said on that page that it was not his doing."""
-        holder = await self._of_notice(handle)
-        taken = holder is not None and await self._disowned(holder, handle)
+        notice = await self._notice(handle)
+        taken = notice is not None and await self._disowned(notice, handle)
         return pages.taken_off() if taken else troubles.over()
 
     async def followed(self, token: str) -> Page:
@@ -231,7 +253,7 @@ class Linking:
             return Step(troubles.elsewhere())
         bound = Leg(**ticket.body[f"{leg}_leg"])
         if not hmac.compare_digest(answer.get("state", "").encode(), bound.state.encode()):
-            self.log.warning("link refused", step=leg, reason="state")
+            await self._refused(ticket, leg, "state")
             return Step(troubles.elsewhere())  # not this browser's way back; what it is at goes on
         # The way back is good once, whatever comes of it.
         if not await self.tickets.turn(_KIND, session, (leg, f"{leg} checked"), None, now):
@@ -239,7 +261,7 @@ class Linking:
         try:
             login = await provider.login(answer, bound, now)
         except LoginRefused as error:
-            self.log.warning("link refused", step=leg, reason=error.why)
+            await self._refused(ticket, leg, error.why)
             return await self._end(session, leg, troubles.not_accepted(error.why))
         except DoorError as error:
             return await self._end(session, leg, self._away(error))
@@ -252,7 +274,7 @@ class Linking:
         except DoorError as error:
             return await self._end(session, "slack", self._away(error))
         if found != holder:
-            self.log.warning("link refused", step="slack", reason="another account")
+            await self._refused(ticket, "slack", "another account")
             await self._warn(holder, found)
             return await self._end(session, "slack", troubles.another_slack())
         team = str(login.claims.get("https://slack.com/team_name") or holder.team)
@@ -265,11 +287,14 @@ class Linking:
         provider = f"oidc:{self.company.issuer}"
         if person is None:
             await self._revoke(login)
+            await self._refused(ticket, "login", "unknown")
             return await self._end(session, "login", troubles.unknown(f"{provider}:{login.subject}"))
         if not person.active or person.kind != Kind.MEMBER.value:
             await self._revoke(login)
+            await self._refused(ticket, "login", "no member")
             return await self._end(session, "login", troubles.not_a_member())
         if login.refresh is None:
+            await self._refused(ticket, "login", "no refresh token")
             return await self._end(session, "login", troubles.no_refresh())
         host = urlsplit(self.company.issuer).hostname or self.company.issuer
         signed_in = str(login.claims.get("preferred_username") or login.claims.get("email") or login.subject)
@@ -284,6 +309,7 @@ class Linking:
         if ticket is None or ticket.state != "consent":
             return Step(troubles.spent())
         if not self._is_csrf(session, csrf):
+            await self._refused(ticket, "consent", "form")
             return Step(troubles.forged())
         if not await self.tickets.turn(_KIND, session, ("consent", "linking"), None, now):
             return Step(troubles.spent())
@@ -291,9 +317,14 @@ class Linking:
         holder = Holder(body["team"], body["user"])
         provider = f"oidc:{self.company.issuer}"
         person = await self.people.get(body["person"])
-        if await self._held(holder, now) or not await self._ours(holder) or person is None or not person.active:
+        if person is None or not person.active or not await self._ours(holder):
             await self._give_back(body["refresh"])
+            await self._refused(ticket, "consent", "no member")
             return await self._end(session, "linking", troubles.not_a_member(), "linking")
+        if why := await resting.kept_off(self.tickets, [holder.account, f"usr:{person.email}"], now):
+            await self._give_back(body["refresh"])
+            await self._refused(ticket, "consent", "too soon")
+            return await self._end(session, "linking", troubles.kept_off(why), "linking")
         accounts = {provider: body["subject"], f"slack:{holder.team}": holder.user}
         async with act(self.traces, "link", "link", f"usr:{person.email}", now) as done:
             done.sealed["after"] = f"{holder.account} {provider}:{body['subject']}"
@@ -305,6 +336,8 @@ class Linking:
                 return await self._end(session, "linking", troubles.bound_elsewhere(), "linking")
             before = await self.logins.held(provider, body["subject"])
             await self.logins.keep(provider, body["subject"], body["refresh"], now)
+            if earlier is None:
+                await added.note(self.tickets, f"{provider}:{body['subject']}", person.email, now)
             try:
                 await self.people.bind(person.email, accounts, now)
             except Stop:
@@ -342,8 +375,14 @@ class Linking:
         await self.tickets.turn(_KIND, session, (state or f"{leg} checked", "void"), {}, self.clock())
         return Step(page)
 
+    async def _refused(self, ticket: Ticket, step: str, why: str) -> None:
+        self.log.warning("link refused", step=step, reason=why)
+        account = Holder(ticket.body["team"], ticket.body["user"]).account
+        await refused(self.tickets, self.traces, account, step, why, self.clock())
+
     async def _notify(self, holder: Holder, body: Mapping[str, Any], now: datetime) -> None:
-        handle = await self.tickets.issue(_HANDLE, holder.account, asdict(holder), now, now + DISOWNED_FOR)
+        about = {**asdict(holder), "person": body["person"]}
+        handle = await self.tickets.issue(_HANDLE, holder.account, about, now, now + DISOWNED_FOR)
         company, by = body["company"]
         try:
             await self.chat.say_direct(holder.user, notices.linked(company, by, handle))

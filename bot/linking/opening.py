@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from bot.linking.linking import Linking
-from bot.slack.administrators import Administrators
-from connectors.chat import Chat
+from connectors.chat import Chat, Message
 
 if TYPE_CHECKING:
     from bot.wiring import App
 
 
 @asynccontextmanager
-async def linked(app: App, chat: Chat, log: Any) -> AsyncIterator[Linking | None]:
+async def linked(
+    app: App, chat: Chat, tell_admins: Callable[[Message], Awaitable[None]], log: Any
+) -> AsyncIterator[Linking | None]:
     """Linking; None where the settings name no providers or no public address."""
     if app.open_providers is None or app.settings.public_url is None:
         log.warning("people can't link themselves: docs/linking.md says which settings that takes")
@@ -23,7 +24,6 @@ async def linked(app: App, chat: Chat, log: Any) -> AsyncIterator[Linking | None
         return
     if app.mail is None:
         log.warning("who is linked is told in Slack alone: FOOTNOTE_MAIL_SERVER is not set")
-    administrators = Administrators(chat, app.people, app.settings.admin_group, log)
     async with app.open_providers() as providers:
         yield Linking(
             chat=chat,
@@ -38,6 +38,6 @@ async def linked(app: App, chat: Chat, log: Any) -> AsyncIterator[Linking | None
             by_email=app.settings.link_by_email == "verified",
             seal=app.seal_form,
             clock=app.clock,
-            tell_admins=administrators.tell,
+            tell_admins=tell_admins,
             log=log,
         )

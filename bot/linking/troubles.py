@@ -81,6 +81,11 @@ def not_a_member() -> Page:
     )
 
 
+def kept_off(why: str) -> Page:
+    """One of the two had a link that was taken off a while ago; `why` is the sentence that Slack would say."""
+    return trouble("This can't be linked yet", why, 403)
+
+
 def no_refresh() -> Page:
     """The provider gave nothing by which to ask again."""
     return trouble(

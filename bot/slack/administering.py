@@ -1,6 +1,7 @@
 """Administering from Slack: who may, what would change, and doing it once it was confirmed.
 
-Whether somebody administers is asked of the directory each time, also when he confirms. What changes something is
+Whether somebody administers is asked of the directory and of every system each time, also when he confirms, whatever
+they said before. What changes something is
 shown with its counts first; a ticket that works once, for him alone, does it. Taking a document out takes two people.
 Replies are for the administrator alone, and every command is in the audit record, those refused too.
 """
@@ -39,7 +40,7 @@ from bot.slack.grammar import (
 from connectors.chat import Chat, Message
 from connectors.errors import DoorError, Skip
 from connectors.logins import Ticket, Tickets
-from connectors.ports import Directory, Finding, Source, SourceConfig, TraceLog
+from connectors.ports import Finding, NowDirectory, Source, SourceConfig, TraceLog
 from connectors.records import Skipped, Upsert
 from policies.facts import Kind, Subject
 from policies.names import DocumentId, Principal
@@ -63,7 +64,7 @@ class Doors:
     """Everything that administering takes."""
 
     chat: Chat
-    directory: Directory
+    directory: NowDirectory
     keeping: Keeping
     indexing: Indexing
     looking: Looking
@@ -113,6 +114,8 @@ class Administering:
                 done.outcome = "refused"
                 return sentence(problem)
             assert subject is not None  # noqa: S101 - nobody is let in without one
+            if self.doors.admin_group in subject.principals:
+                self.doors.administrators.met(subject)
             try:
                 if isinstance(command, SourceLine) and command.verb == "add":
                     return await self._form(command.name, trigger)
@@ -132,7 +135,7 @@ class Administering:
             return None
         if holder.team != us.home or not us.employs(account):
             return None
-        found = await self.doors.directory.subject(Principal(holder.account), now)
+        found = await self.doors.directory.subject(Principal(holder.account), now, fresh=True)
         return found if found is not None and found.active is True and found.kind == Kind.MEMBER else None
 
     def _may_not(self, subject: Subject | None, command: Line) -> str | None:
@@ -329,10 +332,10 @@ class Administering:
         secret = await self._ticket(holder, subject, {"verb": "purge", "name": str(document)}, SECOND_FOR)
         message = told.to_confirm(f"Purge {document}?", lines, secret)
         asked = await self._tell_others(holder, message)
+        whom = f"{asked} administrator{'' if asked == 1 else 's'}" if asked else "nobody, since none was found"
         return sentence(
-            f"Asked to confirm it: {asked} administrator{'' if asked == 1 else 's'}. Nothing has changed yet."
-            if asked
-            else "There is no other administrator who could confirm it, so it can't be done."
+            f"Asked to confirm it: {whom}. Nothing has changed yet. Another administrator, never you, can also write "
+            f"`/footnote confirm {secret}`."
         )
 
     async def _tell_others(self, holder: Holder, message: Message) -> int:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 async def opened_commands(app: App, chat: Chat, log: Any) -> AsyncIterator[Commands]:
     """Every command; leaving it, what runs beside gets a moment to end."""
     settings = app.settings
+    administrators = Administrators(chat, app.people, app.directory, settings.admin_group, app.clock, log)
     doors = Doors(
         chat=chat,
         directory=app.directory,
@@ -28,11 +29,11 @@ async def opened_commands(app: App, chat: Chat, log: Any) -> AsyncIterator[Comma
         looking=app.looking,
         traces=app.traces,
         tickets=app.tickets,
-        administrators=Administrators(chat, app.people, settings.admin_group, log),
+        administrators=administrators,
         admin_group=settings.admin_group,
         reviewer_group=settings.reviewer_group,
         clock=app.clock,
         log=log,
     )
-    async with linked(app, chat, log) as linking, Administering(doors) as administering:
+    async with linked(app, chat, administrators.tell, log) as linking, Administering(doors) as administering:
         yield Commands(linking, administering)

@@ -141,14 +141,16 @@ def _provider(key: str, where: str) -> str:
 
 
 class LedgerDirectory:
-    """Port `Directory` over the people of the ledger."""
+    """Port `NowDirectory` over the people of the ledger."""
 
     def __init__(self, people: People) -> None:
         self._people = people
 
-    async def subject(self, who: Principal, now: datetime, *, guest: bool = False) -> Subject | None:
+    async def subject(
+        self, who: Principal, now: datetime, *, guest: bool = False, fresh: bool = False
+    ) -> Subject | None:
         """The person as of now: himself, his groups, and every group that includes one of them. `who` is the person or
-        one of his accounts, `provider:instance:id`. Somebody disabled is nobody's member."""
+        one of his accounts, `provider:instance:id`. Somebody disabled is nobody's member. It is always fresh."""
         standing = await self._standing(who)
         if standing is None:
             return None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from connectors.errors import DoorError
-from connectors.ports import Directory, Membership, People, Rights
+from connectors.ports import Anew, Directory, Membership, People, Rights
 from policies.facts import Kind, Subject
 from policies.names import Principal
 
@@ -40,7 +40,7 @@ _Who = tuple[str, str, str, Kind]  # source, provider, account, kind
 
 
 class LateDirectory:
-    """Port `Directory` around another one."""
+    """Port `NowDirectory` around another one."""
 
     def __init__(
         self,
@@ -60,15 +60,18 @@ class LateDirectory:
         self._readings: OrderedDict[_Who, _Reading] = OrderedDict()
         self._turns: dict[_Who, tuple[asyncio.Lock, int]] = {}
 
-    async def subject(self, who: Principal, now: datetime, *, guest: bool = False) -> Subject | None:
+    async def subject(
+        self, who: Principal, now: datetime, *, guest: bool = False, fresh: bool = False
+    ) -> Subject | None:
         """The person with all that he is in every system where he has an account. `resolved_at` is the oldest of what
-        that was read from."""
+        that was read from. `fresh`: nothing that was read before counts; where a system that rules everybody can't
+        tell, he is taken for disabled."""
         found = await self._inner.subject(who, now, guest=guest)
         rights = await self._rights()
         if found is None or not rights or not _asks(found):
             return found
         record = await self._people.get(_email(found))
-        return await self._with(found, record.identities if record else {}, rights, now)
+        return await self._with(found, record.identities if record else {}, rights, now, fresh=fresh)
 
     async def members(self, place: str, now: datetime) -> Sequence[Subject | None] | None:
         """Everybody in a place, with all that they are; None when that takes too long to be known."""
@@ -98,18 +101,26 @@ class LateDirectory:
         return (await self._inner.everyone()).union(*(each.everyone for each in rights.values()))
 
     async def _with(
-        self, subject: Subject, accounts: Mapping[str, str], rights: Mapping[str, Rights], now: datetime
+        self,
+        subject: Subject,
+        accounts: Mapping[str, str],
+        rights: Mapping[str, Rights],
+        now: datetime,
+        *,
+        fresh: bool = False,
     ) -> Subject:
         asked = [(name, each) for name, each in rights.items() if each.provider in accounts]
         found = await asyncio.gather(
             *(
-                self._read((name, each.provider, accounts[each.provider], subject.kind), each, now)
+                self._read((name, each.provider, accounts[each.provider], subject.kind), each, now, fresh=fresh)
                 for name, each in asked
             )
         )
         principals, read_at = set(subject.principals), subject.resolved_at
         for (_, each), reading in zip(asked, found, strict=True):
             if reading.membership is None:
+                if fresh and each.rules_everybody:
+                    return replace(subject, active=False, principals=frozenset(), resolved_at=now)
                 continue
             read_at = min(read_at, reading.at)
             if reading.membership.active:
@@ -120,22 +131,23 @@ class LateDirectory:
 
     # ------------------------------------------------------------ what is kept
 
-    async def _read(self, who: _Who, rights: Rights, now: datetime) -> _Reading:
+    async def _read(self, who: _Who, rights: Rights, now: datetime, *, fresh: bool) -> _Reading:
         """What a system says of somebody, fresh enough to count; nothing where nobody can tell."""
         turn, waiting = self._turns.get(who, (asyncio.Lock(), 0))
         self._turns[who] = (turn, waiting + 1)
         try:
             async with turn:  # who waits here finds what was asked meanwhile
                 reading = self._readings.get(who)
-                if reading is None or self._wants(reading, now):
-                    reading = await self._ask(who, rights, now, reading)
+                if fresh or reading is None or self._wants(reading, now):
+                    reading = await self._ask(who, rights, now, reading, fresh=fresh)
                     self._keep(who, reading)
         finally:
             turn, waiting = self._turns.pop(who)
             if waiting > 1:
                 self._turns[who] = (turn, waiting - 1)
         counts = reading.membership is not None and abs(now - reading.at) <= self._hard_max
-        return reading if counts else _Reading(None, now)
+        told = not fresh or reading.failed_at is None
+        return reading if counts and told else _Reading(None, now)
 
     def _wants(self, reading: _Reading, now: datetime) -> bool:
         if reading.failed_at is not None and timedelta(0) <= now - reading.failed_at < _PAUSE:
@@ -143,11 +155,12 @@ class LateDirectory:
         # By its distance: of a clock that was set back, nothing is fresh.
         return reading.membership is None or abs(now - reading.at) > self._ttl
 
-    async def _ask(self, who: _Who, rights: Rights, now: datetime, old: _Reading | None) -> _Reading:
+    async def _ask(self, who: _Who, rights: Rights, now: datetime, old: _Reading | None, *, fresh: bool) -> _Reading:
         _, _, account, kind = who
+        ask = rights.anew if fresh and isinstance(rights, Anew) else rights.membership
         try:
             async with asyncio.timeout(self._patience):
-                return _Reading(await rights.membership(account, kind, now), now)
+                return _Reading(await ask(account, kind, now), now)
         except (DoorError, TimeoutError):
             kept = old or _Reading(None, now)
             return replace(kept, failed_at=now)

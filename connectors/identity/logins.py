@@ -47,25 +47,32 @@ class LoginRights:
     async def membership(self, account: str, kind: Kind, now: datetime) -> Membership:
         """Whether the account is open; DoorError where that can't be found out just now. What could not be found out
         for long means no."""
+        return await self._found(account, now, FRESH)
+
+    async def anew(self, account: str, kind: Kind, now: datetime) -> Membership:
+        """The same, whatever the provider said a moment ago."""
+        return await self._found(account, now, timedelta(0))
+
+    async def _found(self, account: str, now: datetime, believed: timedelta) -> Membership:
         for _ in range(_LOOKS):
             held = await self._logins.held(self.provider, account)
             if held is None:
                 return _OPEN
             if held.refresh is None:
                 return _CLOSED
-            if now - held.checked_at < FRESH:
+            if now - held.checked_at < believed:
                 return _OPEN
             # One process asks: a refresh token that is used twice looks stolen, and closes the whole login.
             if await self._logins.claim(self.provider, account, now):
-                return await self._to_the_end(account, now, held.checked_at)
+                return await self._to_the_end(account, now, held.checked_at, believed)
             if now - held.checked_at >= UNHEARD:
                 return _CLOSED
             await asyncio.sleep(_PAUSE)
         raise Transient("another process asks the identity provider and does not come back")
 
-    async def _to_the_end(self, account: str, now: datetime, checked_at: datetime) -> Membership:
+    async def _to_the_end(self, account: str, now: datetime, checked_at: datetime, believed: timedelta) -> Membership:
         """Ask, and keep what was heard also where nobody waits for it any more: the token that was used is spent."""
-        task = asyncio.create_task(self._asked(account, now))
+        task = asyncio.create_task(self._asked(account, now, believed))
         self._asking.add(task)
         task.add_done_callback(self._heard)
         try:
@@ -82,10 +89,10 @@ class LoginRights:
         if not task.cancelled():
             task.exception()  # whoever waited has met it already
 
-    async def _asked(self, account: str, now: datetime) -> Membership:
+    async def _asked(self, account: str, now: datetime, believed: timedelta) -> Membership:
         # Read again under the claim: what was read before it may have been used by somebody else meanwhile.
         held = await self._logins.held(self.provider, account)
-        if held is None or held.refresh is None or now - held.checked_at < FRESH:
+        if held is None or held.refresh is None or now - held.checked_at < believed:
             await self._logins.release(self.provider, account)
             return _OPEN if held is None or held.refresh is not None else _CLOSED
         try:

@@ -6,7 +6,7 @@ Long readings go page by page, by key: no connection is held while a source talk
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -186,11 +186,12 @@ class SqlMemory:
             rows = (await connection.execute(query.order_by(source_hints.c.number).limit(most))).all()
         return [Hint(row.number, row.key, row.what, row.at) for row in rows]
 
-    async def forget_hints(self, upto: int) -> None:
-        """These and all before are dealt with."""
+    async def forget_hints(self, upto: int, but: Collection[int] = ()) -> None:
+        """This and all before are dealt with, except those with these numbers."""
         done = (source_hints.c.source == self._source) & (source_hints.c.number <= upto)
+        done &= source_hints.c.number.not_in(each_number("kept"))
         async with self._door.write() as connection:
-            await connection.execute(delete(source_hints).where(done))
+            await connection.execute(delete(source_hints).where(done), {"kept": json.dumps(sorted(but))})
 
     # ------------------------------------------------------------ the ledger's side
 
@@ -239,15 +240,21 @@ class SqlMemory:
         async with self._door.read() as connection:
             return sorted((await connection.execute(query)).scalars().all())
 
-    async def stated(self) -> Mapping[str, StatedRules]:
-        """The scopes of the source that the ledger holds, by root."""
+    async def stated(self, roots: Collection[str] | None = None) -> Mapping[str, StatedRules]:
+        """The scopes of the source that the ledger holds, by root: all, or those of these."""
         query = (
             select(scopes.c.root, expressions.c.digest, scopes.c.state, scopes.c.verified_at, scopes.c.lease)
             .join(expressions, expressions.c.id == scopes.c.expression)
             .where(scopes.c.source == self._source)
         )
-        async with self._door.read() as connection:
-            rows = (await connection.execute(query)).all()
+        rows: list[Any] = []
+        if roots is None:
+            async with self._door.read() as connection:
+                rows += (await connection.execute(query)).all()
+        for some in _parted(roots or ()):
+            these = query.where(scopes.c.root.in_(each("roots")))
+            async with self._door.read() as connection:
+                rows += (await connection.execute(these, {"roots": listed(some)})).all()
         return {
             row.root: StatedRules(row.digest, ScopeState(row.state), row.verified_at, timedelta(microseconds=row.lease))
             for row in rows
@@ -334,14 +341,21 @@ def _written(rules: Inherits | Own) -> str | None:
             return None
         case Own(Unknown(reason)):
             return json.dumps({"unknown": reason})
-        case Own(AccessExpr(clauses)):
-            return json.dumps(sorted(sorted(map(str, clause)) for clause in clauses))
+        case Own(AccessExpr(clauses), until):
+            said = sorted(sorted(map(str, clause)) for clause in clauses)
+            return json.dumps(said if until is None else {"all_of": said, "until": until.isoformat()})
         case Own():
             raise ValueError(f"{rules.access!r} is no rule of access")
 
 
 def _read(written: str | None) -> Inherits | Own:
-    return Inherits() if written is None else Own(_access(json.loads(written)))
+    if written is None:
+        return Inherits()
+    match json.loads(written):
+        case {"all_of": stated, "until": str(until)}:
+            return Own(_access(stated), datetime.fromisoformat(until))
+        case stated:
+            return Own(_access(stated))
 
 
 def _access(stated: Any) -> Access:

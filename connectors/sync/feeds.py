@@ -6,13 +6,14 @@ What is kept of them is enough to say how a source is doing without opening it.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from connectors.ports import Feed, Memory
 
 _LAST = "feed:"  # and the feed's name: when it was last gone to its end
+_PART = "feed of "  # likewise of a part of the source: the part, a space, the feed's name
 _ABOUT = "feeds"
 
 
@@ -33,10 +34,13 @@ class About:
     stale_grant_bound: timedelta
 
 
-async def due(memory: Memory, feeds: Sequence[Feed], now: datetime, *, hurried: bool) -> tuple[Feed, ...]:
+async def due(
+    memory: Memory, feeds: Sequence[Feed], now: datetime, *, hurried: bool, part: str = ""
+) -> tuple[Feed, ...]:
     """The feeds to go now, in their order: those whose time has come and, where a person asked for this run
-    (`hurried`), every one of permissions."""
-    last = await _last(memory)
+    (`hurried`), every one of permissions. `part`: of the source, by a name without spaces, where each is gone by
+    itself."""
+    last = await when(memory, part)
     return tuple(feed for feed in feeds if (hurried and feed.of_permissions) or _is_due(feed, last.get(feed.name), now))
 
 
@@ -45,9 +49,9 @@ def _is_due(feed: Feed, last: datetime | None, now: datetime) -> bool:
     return last is None or last > now or now - last >= feed.every
 
 
-async def gone(memory: Memory, feed: str, at: datetime) -> None:
+async def gone(memory: Memory, feed: str, at: datetime, part: str = "") -> None:
     """The feed was gone to its end in the run that began at `at`; after the checkpoint that followed was taken."""
-    await memory.keep_note(_LAST + feed, at.isoformat())
+    await memory.keep_note(_prefix(part) + feed, at.isoformat())
 
 
 async def remember(memory: Memory, feeds: Sequence[Feed], stale_grant_bound: timedelta) -> None:
@@ -64,13 +68,19 @@ async def about(memory: Memory) -> About | None:
     written = await memory.note(_ABOUT)
     if written is None:
         return None
-    kept, last = json.loads(written), await _last(memory)
+    kept, last = json.loads(written), await when(memory)
     return About(
         tuple(Lag(name, timedelta(seconds=every), last.get(name)) for name, every in kept["feeds"]),
         timedelta(seconds=kept["bound"]),
     )
 
 
-async def _last(memory: Memory) -> dict[str, datetime]:
-    notes = await memory.notes(_LAST)
-    return {name.removeprefix(_LAST): datetime.fromisoformat(at) for name, at in notes.items()}
+async def when(memory: Memory, part: str = "") -> Mapping[str, datetime]:
+    """When each feed was last gone, of the whole source or of a part of it; one that never was is missing."""
+    prefix = _prefix(part)
+    notes = await memory.notes(prefix)
+    return {name.removeprefix(prefix): datetime.fromisoformat(at) for name, at in notes.items()}
+
+
+def _prefix(part: str) -> str:
+    return f"{_PART}{part} " if part else _LAST

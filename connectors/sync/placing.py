@@ -20,6 +20,9 @@ from policies.facts import ScopeState
 NOWHERE = Unknown("what contains it is not known")
 
 
+_Ruled = tuple[Access, datetime, datetime | None]  # who reads, when that was verified, until when it counts
+
+
 class Join(Enum):
     """How an object's own rules go together with those above it."""
 
@@ -81,22 +84,25 @@ class Placing:
         self, source: str, base: Access, base_at: datetime, join: Join, lease: timedelta
     ) -> Mapping[str, ScopeRules]:
         """The rules of every object that something may stand under, by root, the container first. None counts as
-        verified later than the container, nor, where rules go together, than those above it."""
-        found = {self.container: (base, base_at)}
+        verified later than the container, nor, where rules go together, than those above it; and none counts for longer
+        than until somebody reads less, whether or not anybody is there by then to state that."""
+        found: dict[str, _Ruled] = {self.container: (base, base_at, None)}
         for key in self._ordered:
             node = self._nodes[key]
             if isinstance(node.rules, Own):
                 parent = self.container if node.parent is None else node.parent
-                above, above_at = found[self._places[parent].scope_root]
+                own, until = node.rules.access, node.rules.until
+                above, above_at, above_until = found[self._places[parent].scope_root]
                 match join:
                     case Join.AND:
-                        found[key] = (_both(above, node.rules.access), min(above_at, node.rules_at))
+                        ends = [each for each in (above_until, until) if each is not None]
+                        found[key] = (_both(above, own), min(above_at, node.rules_at), min(ends, default=None))
                     case Join.REPLACE:
-                        found[key] = (node.rules.access, min(base_at, node.rules_at))
-        found |= dict.fromkeys(self._nowhere, (NOWHERE, base_at))
+                        found[key] = (own, min(base_at, node.rules_at), until)
+        found |= dict.fromkeys(self._nowhere, (NOWHERE, base_at, None))
         return {
-            root: ScopeRules(source, root, access, _state(access), at, lease, self._within)
-            for root, (access, at) in found.items()
+            root: ScopeRules(source, root, access, _state(access), at, _lease(at, lease, until), self._within)
+            for root, (access, at, until) in found.items()
         }
 
     def verified(
@@ -120,6 +126,11 @@ def differs(rule: ScopeRules, known: StatedRules | None) -> bool:
 
 def _state(access: Access) -> ScopeState:
     return ScopeState.UNKNOWN if isinstance(access, Unknown) else ScopeState.ACTIVE
+
+
+def _lease(at: datetime, lease: timedelta, until: datetime | None) -> timedelta:
+    """How long rules count that were verified then: the lease's last moment counts, that in which they end does not."""
+    return lease if until is None else max(timedelta(0), min(lease, until - at - timedelta.resolution))
 
 
 def _both(above: Access, own: Access) -> Access:

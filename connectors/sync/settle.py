@@ -81,6 +81,15 @@ def refused(container: str, problem: str) -> Closed:
     return Closed(container, REFUSED + problem)
 
 
+async def strangers(memory: Memory, now: datetime) -> AsyncIterator[Reopened]:
+    """Open what events closed before `now` and is nothing that we know: of use after everything was read. It is of a
+    part of the source that is not read."""
+    closed = {root for root, was in (await memory.closed()).items() if was.since <= now}
+    known = {*(await memory.get(sorted(closed))), *(await memory.places(sorted(closed)))}
+    for root in sorted(closed - known):
+        yield Reopened(root)
+
+
 async def place_of(memory: Memory, node: Node, within: tuple[str, ...] = ()) -> Place:
     """Where one object stands, from what is remembered of those above it."""
     known = {node.key: node}
@@ -131,11 +140,11 @@ async def settle(
     if base_at is None:
         own = (await memory.get([container])).get(container)
         base_at = now if own is None else own.rules_at
-    stated = dict(await memory.stated())
-    async for change in changed_rules(memory, container, base, join, lease, source, base_at, within, stated):
-        rule = change.rules
-        stated[rule.root] = StatedRules(digest(rule.access), rule.state, rule.verified_at, rule.lease)
-        yield change
+    told: dict[str, StatedRules] = {}
+    async for changed in changed_rules(memory, container, base, join, lease, source, base_at, within):
+        rule = changed.rules
+        told[rule.root] = StatedRules(digest(rule.access), rule.state, rule.verified_at, rule.lease)
+        yield changed
     owed = await memory.note(_OWED + container)
     nodes = {node.key: node async for node in memory.of_container(container)}
     placed = {each.key: each async for each in memory.placed(container)}
@@ -155,6 +164,8 @@ async def settle(
     for other in sorted(losses.left_for):
         await memory.keep_note(_OWED + other, now.isoformat())
     rules = placing.rules(source, base, base_at, join, lease)
+    heard = {*rules, *nodes, *(each.scope_root for each in placed.values())}
+    stated = {**await memory.stated(heard), **told}
     for rule in rules.values():
         if differs(rule, stated.get(rule.root)):
             yield AccessChanged(rule)
@@ -190,16 +201,17 @@ async def changed_rules(
     source: str,
     base_at: datetime,
     within: tuple[str, ...] = (),
-    stated: Mapping[str, StatedRules] | None = None,
 ) -> AsyncIterator[AccessChanged]:
     """Where the container's own rules are others than the ledger's: all rules there that the ledger holds, from what is
     remembered, before anything else of the container is read. The arguments are `settle`'s."""
-    held = await memory.stated() if stated is None else stated
     own = Placing(container, within, ()).rules(source, base, base_at, join, lease)[container]
-    if container not in held or not differs(own, held[container]):
+    known = (await memory.stated([container])).get(container)
+    if known is None or not differs(own, known):
         return
     placing = await _ruled(memory, container, within)
-    for rule in placing.rules(source, base, base_at, join, lease).values():
+    rules = placing.rules(source, base, base_at, join, lease)
+    held = await memory.stated(rules)
+    for rule in rules.values():
         if rule.root in held and differs(rule, held[rule.root]):
             yield AccessChanged(rule)
 
@@ -288,9 +300,8 @@ async def _losses(
 async def _withdrawn(
     memory: Memory, view: _View, rules: Mapping[str, ScopeRules], stated: Mapping[str, StatedRules]
 ) -> Sequence[str]:
-    """Scopes of this container that nothing stands under any more."""
-    heard = {*view.nodes, *view.losses.unseen, *(each.scope_root for each in view.placed.values())}
-    over = {root for root in heard & stated.keys() - rules.keys() if stated[root].state is not ScopeState.GONE}
+    """Scopes of this container that nothing stands under any more. `stated`: of all that was or is in it."""
+    over = {root for root in stated.keys() - rules.keys() if stated[root].state is not ScopeState.GONE}
     others = await memory.get(sorted(over - view.nodes.keys()))
     return sorted(over - others.keys())
 

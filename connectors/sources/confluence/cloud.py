@@ -6,7 +6,7 @@ does not know yet is asked for by itself.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -273,7 +273,7 @@ class Cloud:
         owner = text_of(told, "ownerId") if node.kind in PAGES else ""
         return replace(body, owner=await self._name(owner) or None)
 
-    async def earlier(self, node: Node, number: int) -> AsyncIterator[Body]:
+    async def earlier(self, node: Node, number: int) -> AsyncGenerator[Body, None]:
         """The texts of a page before its version of this number, the newest first."""
         params = {"body-format": "storage", "sort": "-modified-date"}
         async for page in self.client.pages(f"api/v2/{_MANY[node.kind]}/{node.key}/versions", params, limit=50):

@@ -6,7 +6,7 @@ The list of content comes from the database. What the ancestor table says is com
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -34,6 +34,7 @@ _WITH = (
     "version,ancestors,space,restrictions.read.restrictions.user,restrictions.read.restrictions.group,metadata.labels"
 )
 _OF_LEAVES = "version,container,extensions,metadata"
+_NAMED_AT_ONCE = 50  # spaces in one query: an address has to stay short
 _ARCHIVED = frozenset({"archived", "ARCHIVED"})
 
 
@@ -103,14 +104,14 @@ class DataCenter:
         return asked if asked is not None and asked.placed else None
 
     async def changed(self, since: datetime, now: datetime, spaces: Sequence[Space]) -> AsyncIterator[Sequence[Item]]:
-        """Current pages, blog posts, files and comments changed at or after a server time. Literal times of CQL are
-        read in a zone that nobody tells (CONFCLOUD-70966), so that it is asked by a distance from now."""
+        """Current pages, blog posts, files and comments changed at or after a server time, of these spaces or of all
+        where there are none. Literal times of CQL are read in a zone that nobody tells (CONFCLOUD-70966), so that it is
+        asked by a distance from now."""
         minutes = max(1, int((now - since).total_seconds() // 60) + 2)
-        where = ", ".join(quoted(space.key) for space in spaces)
         kinds = "page, blogpost, attachment, comment"
-        query = f'space in ({where}) and type in ({kinds}) and lastmodified >= now("-{minutes}m")'
-        params = {"cql": query, "expand": f"version,ancestors,space,{_OF_LEAVES}"}
-        if spaces:
+        what = f'type in ({kinds}) and lastmodified >= now("-{minutes}m")'
+        for where in _where(spaces):
+            params = {"cql": where + what, "expand": f"version,ancestors,space,{_OF_LEAVES}"}
             async for page in self.client.counted("rest/api/content/search", params):
                 items = [_item(row, "") for row in page]
                 yield [item for item in items if item.id and _is_current(item) and is_since(item, since)]
@@ -161,7 +162,7 @@ class DataCenter:
         """The text of a page, blog post or comment."""
         return await self._body(node, {})
 
-    async def earlier(self, node: Node, number: int) -> AsyncIterator[Body]:
+    async def earlier(self, node: Node, number: int) -> AsyncGenerator[Body, None]:
         """The texts of a page before its version of this number, the newest first; one request each, since the list of
         versions is no part of the stable API."""
         for before in range(number - 1, 0, -1):
@@ -235,6 +236,13 @@ def _item(row: Any, space: str, *, kind: str = "", holder: Item | None = None) -
         chain=chain,
         placed=(kind != "page" or chain is not None) and (kind not in PAGES or "number" in version),
     )
+
+
+def _where(spaces: Sequence[Space]) -> list[str]:
+    """How queries of CQL begin that look into these spaces; one that looks everywhere, where there are none."""
+    keys = [quoted(space.key) for space in spaces]
+    parts = [keys[start : start + _NAMED_AT_ONCE] for start in range(0, len(keys), _NAMED_AT_ONCE)]
+    return [f"space in ({', '.join(part)}) and " for part in parts] or [""]
 
 
 def _chain(row: Json) -> tuple[str, ...] | None:

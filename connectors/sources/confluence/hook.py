@@ -18,6 +18,8 @@ from typing import Any
 from connectors.ports import Event
 from connectors.sources.confluence.mapping import space_node
 
+UNNAMED = "something"
+"""The event's name where it has none, as some senders leave it out: it may be about anything."""
 _LONGEST_BODY = 1_000_000
 _LONGEST_TOKEN = 10_000
 _FORGE = "avi:confluence:"
@@ -78,22 +80,28 @@ def _decoded(part: str) -> bytes | None:
 
 
 def _told(told: Mapping[str, Any]) -> list[Event]:
-    what = _name(told)
+    what = _name(told) or UNNAMED
     if what.startswith(_OF_PEOPLE):
         return []  # who is in which group is asked for whenever somebody asks
-    closes = any(word in what for word in _CLOSING)
-    keys: list[str] = []
-    for name in _OF_CONTENT:
-        held = told.get(name)
-        if isinstance(held, Mapping) and (key := _key(held.get("id"))):
-            keys.append(key)
-    if keys:
-        return [Event(key, what, closes) for key in dict.fromkeys(keys)]
+    closes = what == UNNAMED or any(word in what for word in _CLOSING)
+    keys = [_id_in(told.get(name), name) for name in _OF_CONTENT]
+    files = told.get("attachments")
+    if isinstance(files, list):  # so do apps of Connect say it
+        of_files = [_id_in(each, "attachment") for each in files]
+        keys += of_files if of_files and all(of_files) else [*of_files, _id_in(told.get("attachedTo"), "page")]
+    if any(keys):
+        return [Event(key, what, closes) for key in dict.fromkeys(keys) if key]
     space = told.get("space")
     named = space.get("key") if isinstance(space, Mapping) else told.get("spaceKey")
     if isinstance(named, str) and named:
         return [Event(space_node(named), what, closes)]
-    return [Event("", what or "something", False)]
+    return [Event("", what, False)]
+
+
+def _id_in(held: Any, kind: str) -> str:
+    """The id of what is told of, as REST says it; nothing where there is none. Files are numbers to some senders."""
+    key = _key(held.get("id")) if isinstance(held, Mapping) else ""
+    return f"att{key}" if kind == "attachment" and key.isdecimal() else key
 
 
 def _name(told: Mapping[str, Any]) -> str:

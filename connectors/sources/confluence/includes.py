@@ -7,21 +7,13 @@ our memory and reach no reader, who may not be allowed to know them.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from html import unescape
 from typing import Any, NamedTuple
 
+from connectors.sources.confluence import markup
+
 MOST = 100  # edges of one page
-_LONGEST = 2_000_000  # characters that are looked through
 _DEEPEST = 60  # levels of an ADF document
-# Whoever may edit a page writes what these read: each takes time in proportion to the text, whatever it is.
-_TAG = re.compile(
-    r"""<(/?)(ac:structured-macro|ri:page)((?:\s++[\w:.-]++\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))*+)\s*+(/?)>"""
-)
-_ATTRIBUTE = re.compile(r"""([\w:.-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
-_ENDS = {"<!--": "-->", "<![CDATA[": "]]>"}
-_OPAQUE = re.compile("|".join(map(re.escape, _ENDS)))
 _INCLUDING = ("include", "include-macro")  # how names of such macros end
 
 
@@ -34,7 +26,7 @@ class Edge(NamedTuple):
 
 def shown_by(text: str, storage: bool) -> tuple[Edge, ...]:
     """The edges of a page in storage format, or else in Atlassian's document format; each once, in order."""
-    found = _in_storage(text[:_LONGEST]) if storage else _in_adf(text)
+    found = _in_storage(text) if storage else _in_adf(text)
     return tuple(dict.fromkeys(found))[:MOST]
 
 
@@ -47,34 +39,22 @@ def written(edges: Iterable[Edge]) -> str:
 def _in_storage(text: str) -> Iterator[Edge]:
     """The pages that are named inside a macro which includes."""
     macros: list[str] = []
-    for tag in (each for piece in _outside(text) for each in _TAG.finditer(piece)):
-        closing, name, given, alone = tag.groups()
-        told = {key: unescape(one or other) for key, one, other in _ATTRIBUTE.findall(given)}
-        if name == "ri:page":
-            title = told.get("ri:content-title")
-            if title and not closing and macros and macros[-1].endswith(_INCLUDING):
-                yield Edge(told.get("ri:space-key", ""), title)
-        elif closing:
+    for tag in markup.read(text):
+        if isinstance(tag, str):
+            continue
+        if tag.name == "ri:page" and not tag.closing:
+            title = tag.told().get("ri:content-title")
+            if title and macros and macros[-1].endswith(_INCLUDING):
+                yield Edge(tag.told().get("ri:space-key", ""), title)
+        elif tag.name == "ac:structured-macro" and tag.closing:
             del macros[-1:]
-        elif not alone:
-            macros.append(told.get("ac:name", ""))
-
-
-def _outside(text: str) -> Iterator[str]:
-    """What is neither comment nor literal text."""
-    at = 0
-    while opaque := _OPAQUE.search(text, at):
-        yield text[at : opaque.start()]
-        end = text.find(_ENDS[opaque.group()], opaque.end())
-        if end < 0:
-            return
-        at = end + 3
-    yield text[at:]
+        elif tag.name == "ac:structured-macro" and not tag.alone:
+            macros.append(tag.told().get("ac:name", ""))
 
 
 def _in_adf(text: str) -> list[Edge]:
     try:
-        document = json.loads(text)
+        document = json.loads(text) if len(text) <= markup.LONGEST else None
     except (ValueError, RecursionError):
         return []
     return [edge for node in _extensions(document, 0) for edge in _named(node)]

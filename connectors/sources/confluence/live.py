@@ -7,15 +7,15 @@ read, so that the rules of a page and of everything above it are read there once
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from connectors.errors import DoorError
-from connectors.ports import Memory, Rights
+from connectors.ports import Event, Memory, Rights
 from connectors.records import Node, Own
 from connectors.sources.confluence.client import Client
-from connectors.sources.confluence.mapping import LEAVES, Space
+from connectors.sources.confluence.mapping import LEAVES, SPACE, Space
 from connectors.sources.confluence.wiki import Wiki
 from connectors.sync.settle import place_of
 from policies.access import Access, AccessExpr, Unknown, satisfies
@@ -125,7 +125,26 @@ def everything(_resource: Resource) -> bool:
     return True
 
 
-def what_is_restricted(resource: Resource) -> bool:
-    """Ask about what stands below a restriction, and about what nobody knows the rules of."""
-    access = resource.scope.access
-    return not isinstance(access, AccessExpr) or len(access.clauses) > 1
+def nothing(_resource: Resource) -> bool:
+    """Ask about no document for its rules alone."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class BelowRestrictions:
+    """Port `Doubts`: the documents that stand below a restriction, whatever rules came of it: those of a space may hold
+    all that a restriction says. What the ledger does not place is among them."""
+
+    memory: Memory
+
+    async def __call__(self, documents: Sequence[DocumentId]) -> Collection[DocumentId]:
+        places = await self.memory.places([document.key for document in documents])
+        open_to_space = {key for key, place in places.items() if place.scope_root.startswith(SPACE)}
+        return [document for document in documents if document.key not in open_to_space]
+
+
+async def read_again(memory: Memory, documents: Sequence[DocumentId], now: datetime) -> None:
+    """Port `Denied`: the next sync reads each of these and everything above it, up to its space, once more."""
+    places = await memory.places([document.key for document in documents])
+    keys = {key for place in places.values() for key in (place.key, *place.ancestors) if not key.startswith(SPACE)}
+    await memory.told([Event(key, "the wiki denied what was let through", closes=False) for key in sorted(keys)], now)

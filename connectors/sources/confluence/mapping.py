@@ -34,6 +34,8 @@ _ALSO = {
     "application/xhtml+xml": "text/html",
     "application/x-pdf": "application/pdf",
 }
+SPACE = "space:"
+"""How the key of a space's node begins; no content's does."""
 SHOWS = "shows"
 """The fact of a page that names the other pages which it shows parts of, as `includes.written` writes them."""
 _LABELLED = "+"
@@ -59,7 +61,7 @@ class Space:
 
 def space_node(key: str) -> str:
     """The key of a space's node."""
-    return f"space:{key}"
+    return SPACE + key
 
 
 @dataclass(frozen=True, slots=True)

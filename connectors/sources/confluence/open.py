@@ -15,11 +15,19 @@ from connectors.errors import Stop
 from connectors.http import Site
 from connectors.ports import FarSource, Finding, Memory, Rights, SourceConfig
 from connectors.sources.confluence import probe
+from connectors.sources.confluence.asking import Asking
 from connectors.sources.confluence.client import LIMITS, Account, Client, Pace
 from connectors.sources.confluence.cloud import Cloud
 from connectors.sources.confluence.datacenter import DataCenter
 from connectors.sources.confluence.hook import ConfluenceHook
-from connectors.sources.confluence.live import CloudLiveCheck, ServerLiveCheck, everything, what_is_restricted
+from connectors.sources.confluence.live import (
+    BelowRestrictions,
+    CloudLiveCheck,
+    ServerLiveCheck,
+    everything,
+    nothing,
+    read_again,
+)
 from connectors.sources.confluence.mapping import Documents
 from connectors.sources.confluence.oauth import LIMITS as TOKEN_LIMITS
 from connectors.sources.confluence.oauth import TOKENS, Application, KeptTokens, Tokens
@@ -159,6 +167,7 @@ async def open_confluence(
         told = feeds_of(chosen.lease, chosen.every)
         rights = _rights(chosen, client, principals, frozenset(everyone))
         live = CloudLiveCheck(client, memory) if chosen.cloud else ServerLiveCheck(wiki, rights, memory)
+        asking = Asking(wiki, rights, principals, chosen.cloud, chosen.live_check)
         source = ConfluenceSource(
             config.name,
             wiki,
@@ -175,15 +184,17 @@ async def open_confluence(
             rights=rights,
             feeds=told,
             stale_grant_bound=chosen.lease,
-            probe=partial(_probed, wiki, chosen),
+            probe=partial(_probed, asking, chosen),
             live=None if chosen.live_check == "off" else live,
-            live_for=what_is_restricted if chosen.live_check == "sensitive" else everything,
+            live_for=nothing if chosen.live_check == "sensitive" else everything,
+            doubts=BelowRestrictions(memory) if chosen.live_check == "sensitive" else None,
+            denied=partial(read_again, memory),
             hook=ConfluenceHook(secret(chosen.webhook_secret)) if chosen.webhook_secret else None,
         )
 
 
-async def _probed(wiki: Wiki, chosen: Chosen, now: datetime) -> Sequence[Finding]:
-    return await probe.findings(wiki, chosen.spaces, chosen.cloud, chosen.product_groups)
+async def _probed(asking: Asking, chosen: Chosen, now: datetime) -> Sequence[Finding]:
+    return await probe.findings(asking, chosen.spaces, chosen.product_groups, now)
 
 
 @asynccontextmanager

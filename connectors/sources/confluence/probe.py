@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from connectors.errors import DoorError
 from connectors.ports import Finding
 from connectors.records import Own
+from connectors.sources.confluence.asking import Asking
 from connectors.sources.confluence.client import Lost
-from connectors.sources.confluence.mapping import Space
+from connectors.sources.confluence.mapping import Item, Space
 from connectors.sources.confluence.wiki import Wiki
 from policies.access import Unknown
 
@@ -18,8 +20,11 @@ _MOST_LISTS = 60  # answers that are counted
 _PAGES_A_SECOND = 5.0  # asked one by one, cut and embedded on a small machine
 
 
-async def findings(wiki: Wiki, keys: Sequence[str], cloud: bool, product_groups: Collection[str]) -> Sequence[Finding]:
+async def findings(
+    asking: Asking, keys: Sequence[str], product_groups: Collection[str], now: datetime
+) -> Sequence[Finding]:
     """Everything that was looked at, in order; nothing is read that a sync or a question would not read."""
+    wiki, cloud = asking.wiki, asking.cloud
     try:
         spaces = await wiki.spaces(keys)
     except Lost as error:
@@ -41,7 +46,9 @@ async def findings(wiki: Wiki, keys: Sequence[str], cloud: bool, product_groups:
     if any(each.ok for each in rights):
         rights = [replace(each, essential=False) for each in rights]  # the others can be answered from
     found += [] if cloud or product_groups else [await _use(wiki)]
-    return [*found, *rights, await _content(wiki, spaces), await _count(wiki, spaces)]
+    content, space, page = await _content(wiki, spaces)
+    asked = await asking.findings(space, page, now)
+    return [*found, *rights, content, *asked, await _count(wiki, spaces)]
 
 
 async def _use(wiki: Wiki) -> Finding:
@@ -72,8 +79,8 @@ async def _space(wiki: Wiki, space: Space, cloud: bool) -> Finding:
     return Finding(name, True)
 
 
-async def _content(wiki: Wiki, spaces: Sequence[Space]) -> Finding:
-    """Whether pages and the restriction of one of them can be read."""
+async def _content(wiki: Wiki, spaces: Sequence[Space]) -> tuple[Finding, Space, Item | None]:
+    """Whether pages and the restriction of one of them can be read; with that page, where there is one."""
     fix = "give the token read:page and read:content.restriction"
     for space in spaces[:_LOOKED_AT]:
         try:
@@ -81,12 +88,13 @@ async def _content(wiki: Wiki, spaces: Sequence[Space]) -> Finding:
                 for seen in page[:1]:
                     rules = seen.rules or await wiki.restriction(seen.item.id)
                     if isinstance(rules, Own) and isinstance(rules.access, Unknown):
-                        return Finding("restrictions", False, rules.access.reason, fix, essential=False)
-                    return Finding("pages and their restrictions", True)
+                        told = Finding("restrictions", False, rules.access.reason, fix, essential=False)
+                        return told, space, seen.item
+                    return Finding("pages and their restrictions", True), space, seen.item
         except DoorError as error:
-            return Finding("pages", False, str(error), fix, essential=False)
+            return Finding("pages", False, str(error), fix, essential=False), space, None
     fix = "share pages with it; restricted ones one by one"
-    return Finding("pages", False, "the account can view no page", fix, essential=False)
+    return Finding("pages", False, "the account can view no page", fix, essential=False), spaces[0], None
 
 
 async def _count(wiki: Wiki, spaces: Sequence[Space]) -> Finding:

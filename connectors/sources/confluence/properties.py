@@ -1,7 +1,7 @@
 """What the page properties of a page say: the key and value pairs of its `details` macros, and the dates among them.
 
-Read with the standard library's tolerant reader, which knows no entities and follows nothing: this runs outside the
-sandbox, since a document's dates are needed before its text is read. Ambiguous dates are no dates.
+This runs outside the sandbox, since a document's dates are needed before its text is read: it takes time in proportion
+to the text, whatever that is. Ambiguous dates are no dates.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from html.parser import HTMLParser
+from html import escape
 from typing import Any
 
+from connectors.sources.confluence import markup
+from connectors.sources.confluence.markup import Tag, unescaped
+
 MOST_PROPERTIES = 200
-_LONGEST = 2_000_000  # characters that are looked through; what is longer has its properties near its top
 _LONGEST_VALUE = 500
+_LONGEST_CELL = 10_000  # characters of one as it is written
 _DEEPEST = 60  # levels of an ADF document
-_MACRO = "ac:structured-macro"
+_DETAILS = "details"
 _MONTHS = {
     name: number
     for number, names in enumerate(
@@ -82,16 +85,24 @@ def day_of(text: str) -> date | None:
 
 def of_storage(text: str) -> dict[str, str]:
     """The properties that a page in storage format states."""
+    if _DETAILS not in text:
+        return {}
     reader = _Reader()
-    reader.feed(text[:_LONGEST])
-    reader.close()
+    for piece in markup.read(text):
+        if isinstance(piece, str):
+            reader.text(piece)
+        elif piece.closing:
+            reader.closes(piece.name)
+        else:
+            reader.opens(piece)
     return reader.properties
 
 
 def of_adf(text: str) -> dict[str, str]:
-    """The properties that a document in Atlassian's document format states."""
+    """The properties that a document in Atlassian's document format states; none for one that is very long, which can't
+    be read in part."""
     try:
-        document = json.loads(text)
+        document = json.loads(text) if len(text) <= markup.LONGEST else None
     except (ValueError, RecursionError):
         return {}
     found: dict[str, str] = {}
@@ -114,55 +125,62 @@ class _Table:
     heads: list[list[bool]] = field(default_factory=list)
 
 
-class _Reader(HTMLParser):
+class _Reader:
     """Keeps the cells of tables that stand directly in a `details` macro."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
         self.properties: dict[str, str] = {}
         self._macros: list[str] = []
-        self._tables: list[_Table | None] = []
+        self._tables: list[_Table | None] = []  # open ones; None for those that are not kept
+        self._keeping = False  # one of them is kept
         self._cell: list[str] | None = None
+        self._long = 0  # characters of it
         self._dropped = 0  # depth of parameters, whose text nobody sees
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        told = dict(attrs)
-        if tag == _MACRO:
-            self._macros.append(told.get("ac:name") or "")
-        elif tag == "ac:parameter":
-            self._dropped += 1
-        elif tag == "table":
-            inside = bool(self._macros) and self._macros[-1] == "details" and not any(self._tables)
-            self._tables.append(_Table() if inside else None)
-        elif self._table is not None and tag == "tr":
-            self._table.rows.append([])
-            self._table.heads.append([])
-        elif self._table is not None and tag in ("td", "th") and self._table.rows:
-            self._cell = []
-            self._table.heads[-1].append(tag == "th")
-        elif tag == "time" and self._cell is not None:
-            self._cell.append(f" {told.get('datetime') or ''} ")
-        elif tag in ("br", "p", "li", "div") and self._cell is not None:
-            self._cell.append(" ")
+    def opens(self, tag: Tag) -> None:
+        """A tag that opens, or stands alone."""
+        match tag.name:
+            case "time":
+                self.text(f" {escape(tag.told().get('datetime', ''))} ")
+            case "br" | "p" | "li" | "div":
+                self.text(" ")
+            case "td" | "th" if self._table is not None and self._table.rows:
+                self._cell, self._long = [], 0
+                self._table.heads[-1].append(tag.name == "th")
+                if tag.alone:
+                    self.closes(tag.name)
+            case _ if tag.alone:
+                pass
+            case "ac:structured-macro":
+                self._macros.append(tag.told().get("ac:name", ""))
+            case "ac:parameter":
+                self._dropped += 1
+            case "table":
+                kept = not self._keeping and bool(self._macros) and self._macros[-1] == _DETAILS
+                self._keeping = self._keeping or kept
+                self._tables.append(_Table() if kept else None)
+            case "tr" if self._table is not None:
+                self._table.rows.append([])
+                self._table.heads.append([])
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in ("time", "br"):
-            self.handle_starttag(tag, attrs)
+    def closes(self, name: str) -> None:
+        """A tag that closes."""
+        match name:
+            case "ac:structured-macro" if self._macros:
+                self._macros.pop()
+            case "ac:parameter":
+                self._dropped = max(0, self._dropped - 1)
+            case "table" if self._tables:
+                self._end(self._tables.pop())
+            case "td" | "th" if self._table is not None and self._cell is not None and self._table.rows:
+                self._table.rows[-1].append(" ".join(unescaped("".join(self._cell)).split())[:_LONGEST_VALUE])
+                self._cell = None
 
-    def handle_endtag(self, tag: str) -> None:
-        if tag == _MACRO and self._macros:
-            self._macros.pop()
-        elif tag == "ac:parameter":
-            self._dropped = max(0, self._dropped - 1)
-        elif tag == "table" and self._tables:
-            self._end(self._tables.pop())
-        elif tag in ("td", "th") and self._table is not None and self._cell is not None and self._table.rows:
-            self._table.rows[-1].append(" ".join("".join(self._cell).split())[:_LONGEST_VALUE])
-            self._cell = None
-
-    def handle_data(self, data: str) -> None:
-        if self._cell is not None and not self._dropped:
-            self._cell.append(data)
+    def text(self, text: str) -> None:
+        """What stands between two tags, as it is written."""
+        if self._cell is not None and not self._dropped and self._long < _LONGEST_CELL:
+            self._cell.append(text[:_LONGEST_CELL])
+            self._long += len(text)
 
     @property
     def _table(self) -> _Table | None:
@@ -170,7 +188,10 @@ class _Reader(HTMLParser):
 
     def _end(self, table: _Table | None) -> None:
         """Keys down the first column, or along the first row where it is all heads."""
-        if table is None or not table.rows:
+        if table is None:
+            return
+        self._keeping = False
+        if not table.rows:
             return
         across = len(table.rows) == 2 and len(table.heads[0]) > 1 and all(table.heads[0])
         pairs = zip(*table.rows, strict=False) if across else (row for row in table.rows if len(row) == 2)

@@ -172,15 +172,19 @@ class ServerRights:
 
     async def _read_uses(self) -> _Product | None:
         """The global permissions, since 9.3; raises DoorError where they are there and we may not read them."""
+        path = "rest/api/permissions"
         try:
-            told = await self.client.get("rest/api/permissions")
+            told = await self.client.get(path, {"start": "0", "limit": "200"})
         except Lost as error:
             if error.status in (404, 405, 410):
                 return None
             raise
-        rows = told.get("results") if isinstance(told, dict) else told
-        if not isinstance(rows, list):
-            return None
+        if isinstance(told, dict) and isinstance(told.get("results"), list):
+            rows = [row async for page in self.client.counted(path) for row in page]
+        elif isinstance(told, list):
+            rows = told
+        else:
+            raise Lost("the server's answer about global permissions makes no sense", 200)
         users: set[str] = set()
         groups: set[str] = set()
         anonymous = False

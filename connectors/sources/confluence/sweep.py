@@ -18,7 +18,17 @@ from connectors.errors import Transient
 from connectors.ports import Memory
 from connectors.records import Inherits, Node, Own
 from connectors.sources.confluence.client import Lost
-from connectors.sources.confluence.mapping import LEAVES, PAGES, Item, Rules, Space, label_mark, labelled_in, node_of
+from connectors.sources.confluence.mapping import (
+    LEAVES,
+    PAGES,
+    Item,
+    Rules,
+    Space,
+    instant,
+    label_mark,
+    labelled_in,
+    node_of,
+)
 from connectors.sources.confluence.wiki import Wiki
 from policies.access import Unknown
 
@@ -41,7 +51,7 @@ class Swept:
 
     documents: int
     read_at: datetime  # no restriction in the space was read before that
-    newest: str  # the latest change by the server's clock, in ISO 8601
+    newest: datetime | None  # the latest change by the server's clock, of those that are not in the future
     problems: tuple[str, ...] = ()
 
 
@@ -82,7 +92,7 @@ class Sweep:
         return Swept(
             documents=sum(node.is_document for node in nodes.values()),
             read_at=min((node.rules_at for node in inheriting), default=self.now),
-            newest=max((item.changed for item in (*reading.items.values(), *leaves.items)), default=""),
+            newest=latest((*reading.items.values(), *leaves.items), self.now),
             problems=(*reading.problems, *leaves.problems),
         )
 
@@ -306,6 +316,12 @@ class _Reading:
         else:
             self.rules[key] = before.rules
             self.stale.add(key)
+
+
+def latest(items: Iterable[Item], upto: datetime) -> datetime | None:
+    """The latest of these changes up to a time: a version that is dated later, or not at all, moves nothing."""
+    found = (instant(item.changed) for item in items)
+    return max((at for at in found if at is not None and at <= upto), default=None)
 
 
 def _chain(key: str, items: Mapping[str, Item]) -> list[str]:

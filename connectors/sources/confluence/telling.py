@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import to_thread
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -48,7 +49,7 @@ class Telling:
         if node.kind in PAGES:
             body = await self.wiki.body(node)
             await self._remember_shown(node, body)
-            page = self.documents.page(node, place, body)
+            page = await to_thread(self.documents.page, node, place, body)
             return page if isinstance(page, Skipped) else [*await self._earlier(node, place, page), page]
         holder = await self._holder(node)
         if node.kind == "comment":
@@ -73,7 +74,7 @@ class Telling:
                 looked_at += 1
                 if _number(body.version) <= taken or looked_at > _MOST_EARLIER:
                     break
-                wording = self.documents.page(node, place, body)
+                wording = await to_thread(self.documents.page, node, place, body)
                 if isinstance(wording, Skipped) or wording.effective_from is None:
                     continue
                 if wording.effective_from < next_from:
@@ -93,7 +94,7 @@ class Telling:
 
     async def _remember_shown(self, node: Node, body: Body) -> None:
         """Remember which other pages it shows parts of: they are found by themselves, under their own rights."""
-        shown = written(shown_by(body.text, body.media_type == STORAGE))
+        shown = written(await to_thread(shown_by, body.text, body.media_type == STORAGE))
         if shown != node.facts.get(SHOWS, ""):
             rest = {name: value for name, value in node.facts.items() if name != SHOWS}
             await self.memory.put([replace(node, facts=rest | ({SHOWS: shown} if shown else {}))])

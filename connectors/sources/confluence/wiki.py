@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -96,7 +96,8 @@ class Wiki(Protocol):
         ...
 
     def changed(self, since: datetime, now: datetime, spaces: Sequence[Space]) -> AsyncIterator[Sequence[Item]]:
-        """Current pages, blog posts, files and comments changed at or after a server time, the newest first."""
+        """Current pages, blog posts, files and comments changed at or after a server time, of these spaces or of all
+        where there are none; some of others may be among them."""
         ...
 
     async def leaves(self, space: Space, holders: Sequence[Item]) -> Leaves:
@@ -107,7 +108,7 @@ class Wiki(Protocol):
         """The text of a page, blog post or comment."""
         ...
 
-    def earlier(self, node: Node, number: int) -> AsyncIterator[Body]:
+    def earlier(self, node: Node, number: int) -> AsyncGenerator[Body, None]:
         """The texts of a page before its version of this number, the newest first; without what was deleted of them."""
         ...
 

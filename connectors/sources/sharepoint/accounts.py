@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from connectors.errors import Transient
 from connectors.ports import Memory
-from connectors.sources.sharepoint.client import Ask, Client, Refused, Told
+from connectors.sources.sharepoint.client import Ask, Client, NotTold, Told
 
 NOTE = "accounts:"
 _GUEST_MARK = "#ext#"
@@ -31,12 +31,17 @@ class Entry:
 
     @classmethod
     def of(cls, row: Mapping[str, Any], upn: str) -> Entry:
-        told = row.get("AadObjectId")
-        oid = told.get("NameId") if isinstance(told, dict) else told
         number = row.get("Id")
         name = upn.casefold()
         # By both: whose login name SharePoint changed is asked about anew.
-        return cls(f"{number or ''}|{name}", name, oid.casefold() if isinstance(oid, str) else "")
+        return cls(f"{number or ''}|{name}", name, directory_id(row))
+
+
+def directory_id(row: Mapping[str, Any]) -> str:
+    """The directory's id of somebody, as SharePoint tells it of a site's users; empty where it does not."""
+    told = row.get("AadObjectId")
+    oid = told.get("NameId") if isinstance(told, dict) else told
+    return oid.casefold() if isinstance(oid, str) else ""
 
 
 @dataclass(slots=True)
@@ -74,26 +79,28 @@ class Accounts:
             await self.memory.keep_note(NOTE + self.site, json.dumps(self._pairs, separators=(",", ":")))
             self._new = False
 
-    async def resolve(self, entries: Sequence[Entry]) -> Mapping[str, str]:
-        """The directory's id of each entry, by entry; somebody who is nobody there is missing."""
-        unknown = {each.upn for each in entries if not each.oid and each.id not in self._pairs}
+    async def resolve(self, entries: Sequence[Entry], *, by_name: bool = True) -> Mapping[str, str]:
+        """The directory's id of each entry, by entry; somebody who is nobody there is missing. `by_name`: the directory
+        may be asked for a name. Where a site tells ids, it may not: an entry without one is of somebody who is not in
+        the directory any more, and his name may be another's by now."""
+        unknown = {each.upn for each in entries if by_name and not each.oid and each.id not in self._pairs}
         await self._look_up(sorted(unknown - self._looked_up.keys()))
         found: dict[str, str] = {}
         for entry in entries:
-            oid = self._of(entry)
+            oid = self._of(entry, by_name)
             if oid:
                 found[entry.id] = oid
         await self.keep()
         return found
 
-    def _of(self, entry: Entry) -> str:
+    def _of(self, entry: Entry, by_name: bool) -> str:
         known = self._pairs.get(entry.id)
         if entry.oid:
             oid = entry.oid
         elif known is not None:
             return known[1]
         else:
-            oid = self._looked_up.get(entry.upn, "")
+            oid = self._looked_up.get(entry.upn, "") if by_name else ""
             if oid and self._meant.get(entry.upn, frozenset()) - {oid}:
                 return ""  # the name was handed to somebody else: nobody can tell whose entry this is
         if oid and entry.id and known != (entry.upn, oid):
@@ -120,7 +127,7 @@ def _oid(told: Told) -> str:
         case Told(status=400):
             return ""  # a name that the directory can't have
         case Told(status=status) if status in (401, 403):
-            raise Refused("Graph does not tell who people are; grant the app User.Read.All", status)
+            raise NotTold(f"Graph does not tell who people are ({status}); grant the app User.Read.All")
         case _:
             raise Transient("Graph did not say who somebody is")
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from connectors.errors import Transient
 from connectors.http import retry_after
 
 UNITS = 1_250.0  # a minute, of the smallest licence band
@@ -22,7 +23,7 @@ _LEAST_CALLS = 0.5
 _PRAISE = 60  # answers without a complaint, before the rate is raised
 _DEFAULT_PAUSE = 10.0  # seconds, where a complaint does not say how long
 _MOST_SILENCES = 100
-LONGEST_PAUSE = 300.0  # seconds that are waited for at once
+LONGEST_PAUSE = 300.0  # seconds of silence that are waited for; what is longer ends the work, and is kept all the same
 
 
 @dataclass(slots=True)
@@ -74,7 +75,10 @@ class Budget:
     async def _wait(self, seconds: float) -> None:
         ready = _now() + seconds
         for _ in range(_MOST_SILENCES):  # while one is waited for, another one may begin
-            left = max(ready, self._silent_until) - _now()
+            now = _now()
+            if self._silent_until - now > LONGEST_PAUSE:
+                raise Transient("SharePoint asked for a long pause; nothing is asked before it is over", LONGEST_PAUSE)
+            left = max(ready, self._silent_until) - now
             if left <= 0:
                 return
             await asyncio.sleep(left)
@@ -83,7 +87,7 @@ class Budget:
         """Somebody was told to come back later: nobody asks until then. Returns the seconds."""
         seconds = wait_asked(headers)
         pause = _DEFAULT_PAUSE if seconds is None else seconds
-        self._silent_until = max(self._silent_until, _now() + min(pause, LONGEST_PAUSE))
+        self._silent_until = max(self._silent_until, _now() + pause)
         self._calls.rate = max(_LEAST_CALLS, self._calls.rate / 2)
         self._praised = 0
         self.pauses += 1
@@ -101,9 +105,13 @@ class Budget:
             self._praised = 0
 
 
-@lru_cache(maxsize=256)
 def budget_of(tenant: str, client: str) -> Budget:
-    """The one budget of an app in a tenant, whichever source asks."""
+    """The one budget of an app in a tenant, whichever source asks and however their names are spelled."""
+    return _budget_of(tenant.strip().casefold(), client.strip().casefold())
+
+
+@lru_cache(maxsize=256)
+def _budget_of(tenant: str, client: str) -> Budget:
     return Budget()
 
 

@@ -48,6 +48,10 @@ class Refused(Stop):
         self.location = location  # where to go on instead, for a cursor that is over
 
 
+class NotTold(Stop):
+    """Entra refuses to tell who people are. No site refused anything: what is known counts until its leases end."""
+
+
 LOST = frozenset({403, 404, 410, 423})
 """Statuses by which a site, a library or a file says that it is not ours to read any more."""
 

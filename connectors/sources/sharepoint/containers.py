@@ -9,7 +9,7 @@ from connectors.records import Node, Own
 from connectors.sources.sharepoint.webs import LIBRARY, LIST, PAGES, Listing, Web
 from policies.access import Access
 
-_KEPT = ("root", "objects_at", "next_end", "attached")
+_KEPT = ("root", "objects_at", "whole_at", "next_end", "attached")
 
 
 def container_of(

@@ -10,6 +10,7 @@ import hmac
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -38,8 +39,8 @@ class GraphHook:
     state: str
 
     def events(self, headers: Mapping[str, str], query: Mapping[str, str], body: bytes) -> Sequence[Event] | None:
-        """The libraries that changed; None where any of what is told does not carry our secret. The handshake, which
-        has a `validationToken` in its query, tells nothing."""
+        """The libraries that changed, by what carries our secret; None where nothing does. Graph puts what it tells of
+        several sources into one request. The handshake, which has a `validationToken` in its query, tells nothing."""
         if "validationToken" in query and not body.strip():
             return ()
         try:
@@ -48,9 +49,10 @@ class GraphHook:
             return None
         if not isinstance(told, list) or not 0 < len(told) <= _MOST_EVENTS:
             return None
-        if not all(isinstance(each, dict) and self._is_ours(each) for each in told):
+        ours = [each for each in told if isinstance(each, dict) and self._is_ours(each)]
+        if not ours:
             return None
-        return [Event(_key(each), str(each.get("changeType") or "updated")[:60], closes=False) for each in told]
+        return [Event(_key(each), str(each.get("changeType") or "updated")[:60], closes=False) for each in ours]
 
     def _is_ours(self, told: Mapping[str, Any]) -> bool:
         said = told.get("clientState")
@@ -103,11 +105,12 @@ class Subscriptions:
         return problems
 
     async def _one(self, container: str, drive: str, known: str | None, now: datetime) -> None:
-        held, ends = _read(known)
-        if held and ends is not None and ends - now > _RENEWED:
+        held, ends, made_with = _read(known)
+        same = made_with == self._digest
+        if same and held and ends is not None and ends - now > _RENEWED:
             return
         until = now + LONGEST - timedelta(minutes=10)
-        if held and ends is not None and ends > now and await self._renewed(held, until):
+        if same and held and ends is not None and ends > now and await self._renewed(held, until):
             await self._note(container, held, until)
             return
         body = {
@@ -122,6 +125,8 @@ class Subscriptions:
             "subscriptions", method="POST", body=body, prefer="includesecuritywebhooks", units=2.0
         )
         await self._note(container, str(made.get("id") or ""), until)
+        if held and not same:  # what it repeats is not believed any more, or it calls where nobody is
+            await self._delete(held)
 
     async def _renewed(self, held: str, until: datetime) -> bool:
         try:
@@ -135,25 +140,33 @@ class Subscriptions:
         return True
 
     async def _end(self, container: str, known: str) -> None:
-        held, _ = _read(known)
-        try:
-            if held:
-                await self.client.graph(f"subscriptions/{held}", method="DELETE", units=2.0)
-        except DoorError:  # it ends by itself
-            pass
+        held, _, _ = _read(known)
+        if held:
+            await self._delete(held)
         await self.memory.keep_note(_NOTE + container, None)
 
+    async def _delete(self, held: str) -> None:
+        with suppress(DoorError):  # it ends by itself
+            await self.client.graph(f"subscriptions/{held}", method="DELETE", units=2.0)
+
+    @property
+    def _digest(self) -> str:
+        """Of what a subscription is made with and can't be changed in it: the secret, which goes with the app's
+        certificate, and the address."""
+        return sha256(f"{self.state}\n{self.address}".encode()).hexdigest()
+
     async def _note(self, container: str, held: str, until: datetime) -> None:
-        said = {"id": held, "until": until.isoformat()}
+        said = {"id": held, "until": until.isoformat(), "with": self._digest}
         await self.memory.keep_note(_NOTE + container, json.dumps(said) if held else None)
 
 
-def _read(note: str | None) -> tuple[str, datetime | None]:
+def _read(note: str | None) -> tuple[str, datetime | None, str]:
+    """A subscription's id, when it ends, and what it was made with."""
     try:
         said = json.loads(note or "{}")
-        return str(said.get("id") or ""), moment_of(said.get("until"))
+        return str(said.get("id") or ""), moment_of(said.get("until")), str(said.get("with") or "")
     except (ValueError, AttributeError):
-        return "", None
+        return "", None, ""
 
 
 def _written(moment: datetime) -> str:

@@ -14,7 +14,7 @@ from connectors.ports import Memory
 from connectors.records import Node
 from connectors.sources.sharepoint.documents import published_version
 from connectors.sources.sharepoint.scopes import Row
-from connectors.sources.sharepoint.tree import UNREAD
+from connectors.sources.sharepoint.tree import DOUBTED, UNREAD
 from connectors.sources.sharepoint.webs import PAGES, Listing
 
 _WRITTEN_AT_ONCE = 500
@@ -41,7 +41,7 @@ def _node(
     before = known.get(key)
     version = row.version or "1.0"
     published = published_version(version, row.moderation)
-    kept = {name: before.facts[name] for name in ("grants", "links") if name in before.facts} if before else {}
+    kept = {name: before.facts[name] for name in ("grants", "links", DOUBTED) if before and name in before.facts}
     facts = {
         **kept,
         "n": row.number,

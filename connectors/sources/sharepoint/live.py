@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote
@@ -75,12 +75,15 @@ class Told:
 
     memory: Memory
 
-    async def __call__(self) -> Callable[[DocumentId], bool]:
+    async def __call__(self, documents: Sequence[DocumentId]) -> Collection[DocumentId]:
         hinted = {hint.key for hint in await self.memory.hints(_MOST_HINTS)}
-        if not hinted:
-            return lambda _document: False
-        if "" in hinted:
-            return lambda _document: True
-        containers = [node async for node in self.memory.containers()]
-        doubted = {node.key for node in containers if of_drive(node.facts.get("drive", "")) in hinted}
-        return lambda document: document.key.rpartition("/")[0] in doubted
+        if not hinted or "" in hinted:
+            return documents if hinted else ()
+        holders = await self.memory.get(sorted({_holder(document) for document in documents}))
+        doubted = {key for key, node in holders.items() if of_drive(node.facts.get("drive", "")) in hinted}
+        return [document for document in documents if _holder(document) in doubted]
+
+
+def _holder(document: DocumentId) -> str:
+    """The key of the library or list that a document is in."""
+    return document.key.rpartition("/")[0]

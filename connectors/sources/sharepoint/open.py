@@ -36,7 +36,7 @@ from connectors.sources.sharepoint.permissions import restriction
 from connectors.sources.sharepoint.principals import Names
 from connectors.sources.sharepoint.probe import probe
 from connectors.sources.sharepoint.rights import EntraRights
-from connectors.sources.sharepoint.source import FEEDS, LEASE, Settings, SharePointSource
+from connectors.sources.sharepoint.source import LEASE, SHORTEST, Settings, SharePointSource, feeds_of
 from policies.access import AccessExpr
 from policies.facts import Resource
 
@@ -125,7 +125,7 @@ async def open_sharepoint(
         yield FarSource(
             source=SharePointSource(settings, client, memory, timer, hurried=hurried, subscriptions=subscriptions),
             rights=EntraRights(names, client, memory, timer),
-            feeds=FEEDS,
+            feeds=feeds_of(chosen.lease),
             stale_grant_bound=chosen.lease,
             probe=partial(probe, client, timer, chosen.sites),
             live=None if chosen.live_check == "off" else EffectiveRights(client, memory, timer),
@@ -174,8 +174,8 @@ def _lease(said: Any) -> timedelta:
         return LEASE
     found = _LENGTH.fullmatch(str(said).strip())
     length = timedelta(seconds=int(found[1]) * _SECONDS[found[2]]) if found else timedelta()
-    if not timedelta(minutes=1) <= length <= timedelta(days=30):
-        raise Stop(f"the lease {said!r} can't be used; write a length between 1m and 30d, such as 24h")
+    if not SHORTEST <= length <= timedelta(days=30):
+        raise Stop(f"the lease {said!r} can't be used; write a length between 1h and 30d, such as 24h")
     return length
 
 

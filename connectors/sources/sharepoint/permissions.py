@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from connectors.errors import Stop, Transient
-from connectors.sources.sharepoint.accounts import Accounts, Entry
+from connectors.sources.sharepoint.accounts import Accounts, Entry, directory_id
 from connectors.sources.sharepoint.client import Client, Json, Refused
 from connectors.sources.sharepoint.principals import (
     Means,
@@ -33,6 +33,7 @@ VIEW_ITEMS = 0x1
 _LIMITED = frozenset({1, 9})  # RoleTypeKind of what SharePoint hands out by itself along the way to a shared file
 _SITE_GROUP = 8
 _ROWS = "100"
+_USER = "Id,LoginName,PrincipalType,IsSiteAdmin,AadObjectId"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,25 +66,24 @@ class SiteRights:
     unheard: set[str] = field(default_factory=set)
     owned: set[str] = field(default_factory=set)  # groups whose owners were met
     _groups: dict[int, frozenset[Principal]] = field(default_factory=dict)
+    _ids: dict[int | str, str] = field(default_factory=dict)  # the directory's, by the site's number and by login name
+    _tells_ids: bool = False
 
-    async def read_admins(self) -> None:
-        """The administrators, people and groups; they view everything in the collection."""
-        try:
-            rows = await self.client.rest_rows(self.web, "web/siteusers", {"$filter": "IsSiteAdmin eq true"})
-        except Refused as error:
-            if error.status not in (400, 404, 405, 501):
-                raise
-            rows = await self._all_users()
-        # Asked of each row as well: a filter that was not applied would make everybody an administrator.
+    async def read_users(self) -> None:
+        """Everybody whom the site collection knows: of people the directory's id, which nothing else here tells for
+        sure; and the administrators, people and groups, who view everything. Before anything else is read."""
+        rows = await self._all_users()
+        for row in rows:
+            self._take_user(row)
         self.admins = (await self._people([row for row in rows if row.get("IsSiteAdmin") is True])).principals
 
     async def _all_users(self) -> list[Json]:
         try:
-            return await self.client.rest_rows(self.web, "web/siteusers")
+            return await self.client.rest_rows(self.web, "web/siteusers", {"$select": _USER})
         except Refused as error:
-            if error.status not in (404, 405, 501):
+            if error.status != 400:
                 raise
-            return []  # without administrators nobody sees more
+            return await self.client.rest_rows(self.web, "web/siteusers")  # without what it can't be asked for
 
     async def assigned(self, web: str, path: str) -> Assigned | Unknown:
         """Who was given the right to view what is at a path below `web/_api/`: Unknown where that is not told
@@ -100,20 +100,30 @@ class SiteRights:
             return Unknown("nothing of its role assignments is understood")
         return found
 
-    def access(self, assigned: Assigned | Unknown, closed_links: frozenset[int] = frozenset()) -> Access:
+    def access(self, assigned: Assigned | Unknown, counting: frozenset[int] = frozenset()) -> Access:
         """Who may read: those assigned, with the groups opened up, or an administrator; and whom the site is
-        restricted to. `closed_links`: groups whose link is over."""
+        restricted to. `counting`: of the groups that stand for a link, those whose link is known not to be over."""
         if isinstance(assigned, Unknown):
             return assigned
+        readers = self._readers(assigned, counting)
+        return AccessExpr.all_of(*([readers] + ([self.restricted_to] if self.restricted_to else [])))
+
+    def alone(
+        self, assigned: Assigned, counting: frozenset[int], ending: frozenset[int]
+    ) -> Mapping[int, frozenset[Principal]]:
+        """Whom nothing but these links lets in that will end, by the group of each."""
+        rest = self._readers(assigned, counting - ending)
+        return {number: self._groups.get(number, frozenset()) - rest for number in counting & ending}
+
+    def _readers(self, assigned: Assigned, counting: frozenset[int]) -> frozenset[Principal]:
         readers = set(self.admins)
         for principal in assigned.principals:
             number = group_number(principal)
             if number is None:
                 readers.add(principal)
-            elif number not in closed_links:
+            elif number not in assigned.links or number in counting:
                 readers |= self._groups.get(number, frozenset())
-        clauses = [frozenset(readers)] + ([self.restricted_to] if self.restricted_to else [])
-        return AccessExpr.all_of(*clauses)
+        return frozenset(readers)
 
     async def open_groups(self, assigned: Iterable[Assigned | Unknown]) -> None:
         """Read the members of every group that is among these and was not read yet."""
@@ -154,14 +164,36 @@ class SiteRights:
                     found |= principals
                     self.owned |= {group for each in principals if (group := owned_group(each))}
                 case Person(upn):
-                    persons.append(Entry.of(row, upn))
+                    persons.append(Entry.of(await self._identified(row), upn))
                 case Nobody():
                     pass
                 case Unheard(login):
                     unheard.append(login)
-        found |= {self.names.user(oid) for oid in (await self.accounts.resolve(persons)).values()}
+        accounts = await self.accounts.resolve(persons, by_name=not self._tells_ids)
+        found |= {self.names.user(oid) for oid in accounts.values()}
         self.unheard |= set(unheard)
         return Assigned(frozenset(found), tuple(sorted(set(unheard))), links)
+
+    def _take_user(self, row: Json) -> None:
+        for key in (row.get("Id"), str(row.get("LoginName") or "").casefold()):
+            if key:
+                self._ids[key] = directory_id(row)
+        self._tells_ids |= bool(directory_id(row))
+
+    async def _identified(self, row: Json) -> Json:
+        """A person with the directory's id, where the site tells any: a role assignment does not hold it. Whom the list
+        of users did not tell has come since, and is asked for alone."""
+        key = row.get("Id") or str(row.get("LoginName") or "").casefold()
+        if not self._tells_ids or directory_id(row):
+            return row
+        if key not in self._ids and isinstance(key, int):
+            self._ids[key] = ""
+            try:
+                self._take_user(await self.client.rest(self.web, f"web/getuserbyid({key})", {"$select": _USER}))
+            except Refused as error:
+                if error.status not in (400, 404):
+                    raise
+        return {**row, "AadObjectId": self._ids.get(key, "")}
 
 
 def _is_site_group(row: Json) -> bool:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from connectors.errors import Stop, Transient
 from connectors.ports import Memory
@@ -20,13 +20,16 @@ from connectors.records import Inherits, Node, Own
 from connectors.sources.sharepoint.client import LOST, Client, Json, Refused
 from connectors.sources.sharepoint.permissions import Assigned, SiteRights, read, written
 from connectors.sources.sharepoint.principals import SharingLink, same
-from connectors.sources.sharepoint.tree import UNREAD
+from connectors.sources.sharepoint.tree import DOUBTED, SILENT, UNREAD, doubt
 from connectors.sources.sharepoint.webs import LIST, Listing
-from policies.access import Unknown
+from connectors.sync.settle import mark
+from policies.access import AccessExpr, Unknown
+from policies.names import Principal
 
 AT_ONCE = 4  # objects whose rights are read side by side
 PAGE = "2000"
 PATIENCE = 5  # objects in a row that do not say whether they have rights of their own, before the look ends
+FEW = 100  # objects that are asked one by one, before the whole list is
 MOST_SINGLES = 20_000  # objects that are asked one by one in a run, where a list does not tell of all at once
 _WRITTEN_AT_ONCE = 500
 _NEVER = datetime(1, 1, 2, tzinfo=UTC)  # an expiry before this is none: DateTime.MinValue
@@ -36,7 +39,6 @@ _SELECTS = (
     "Id,UniqueId,FileRef,FileSystemObjectType,HasUniqueRoleAssignments",
     "Id,UniqueId,FileRef,FileSystemObjectType",
 )
-_MISSING = object()
 Thing = TypeVar("Thing")
 
 
@@ -110,6 +112,7 @@ class Scopes:
     now: datetime
     looked: Looked = field(default_factory=Looked)
     next_end: datetime | None = None  # of a link, among those that were looked at
+    silent: set[str] = field(default_factory=set)  # keys of what did not answer; they are marked as doubted
     _singles: int = 0
 
     # ------------------------------------------------------------ all of a list
@@ -207,10 +210,12 @@ class Scopes:
         return self.looked
 
     async def reread_missed(self) -> None:
-        """Read again what has rights of its own that were not read, or were refused, the last time."""
-        nodes = self.memory.of_container(self.listing.key)
-        missed = [node async for node in nodes if node.key != self.listing.key and _is_missed(node)]
-        await self.reread(missed)
+        """Read again what has rights of its own that were not read, or were refused, the last time; and some of that of
+        which nothing was read yet."""
+        nodes = [node async for node in self.memory.ruled(self.listing.key) if node.key != self.listing.key]
+        await self.reread([node for node in nodes if _is_missed(node)])
+        unread = sorted(node.key for node in nodes if node.rules == UNREAD and DOUBTED not in node.facts)
+        await self.check(unread[:FEW])
 
     async def recompute(self) -> None:
         """Open up the groups again for everything that has rights of its own; its role assignments stay as read."""
@@ -219,7 +224,7 @@ class Scopes:
             if node.key == self.listing.key or not isinstance(node.rules, Own) or "grants" not in node.facts:
                 continue
             made = await self._made(node, read(node.facts["grants"]), node.facts)
-            if made.rules != node.rules:
+            if made != node:
                 changed.append(made)
         await self._put(changed)
 
@@ -247,17 +252,17 @@ class Scopes:
             made: list[Node] = []
 
             async def one(node: Node, made: list[Node] = made) -> None:
-                changed = await self._of(node, unique[node.key])
-                if changed is not None:
-                    made.append(changed)
+                made.append(await self._of(node, unique[node.key]))
 
             await side_by_side(list(nodes.values()), one)
             await self._put(made)
 
-    async def _of(self, node: Node, number: str) -> Node | None:
-        """A node with its rights as they are now. What had its own keeps them where they can't be read this time, and
-        its lease runs out; what had none is nobody's from then on: None where nothing is to be written."""
+    async def _of(self, node: Node, number: str) -> Node:
+        """A node with its rights as they are now. What had its own keeps them where they can't be read this time, less
+        what is known to be gone, and its lease runs out; what had none is nobody's from then on. Either is marked, and
+        asked for in each run."""
         facts = {**node.facts, "n": number}
+        assigned: Assigned | Unknown | None = None
         try:
             assigned = await self.rights.assigned(self.listing.web.url, self._item(number))
             links = await self._links(node, assigned)
@@ -270,9 +275,29 @@ class Scopes:
             return self._closed(node, number, f"its rights are refused to us ({error.status})")
         except Transient as error:
             self._missed(str(error), passing=True)
+            if not self.silent:
+                await doubt(self.memory, self.listing.key)
+            self.silent.add(node.key)
             if isinstance(node.rules, Own):
-                return None
-            return self._closed(node, number, "it has rights of its own, which were not read yet")
+                made = self._narrowed(node, number, node.rules, assigned)
+            else:
+                made = self._closed(node, number, "it has rights of its own, which were not read yet")
+            return replace(made, facts={**made.facts, "n": number, DOUBTED: SILENT})
+
+    def _narrowed(self, node: Node, number: str, old: Own, assigned: Assigned | Unknown | None) -> Node:
+        """A node whose role assignments were read, and of whose links or groups something was not: who reads is only
+        who did, and who is assigned and was read. As it was where nobody who was assigned is gone."""
+        self._heed(node.facts.get("links", ""))
+        before = read(node.facts.get("grants", ""))
+        if assigned is None or not isinstance(old.access, AccessExpr):
+            return node
+        if isinstance(before, Assigned) and isinstance(assigned, Assigned) and before.principals <= assigned.principals:
+            return node
+        new = self.rights.access(assigned, counting_at(node.facts.get("links", ""), self.now))
+        narrowed = old.access & new if isinstance(new, AccessExpr) else new
+        facts = {**node.facts, "n": number}
+        facts.pop("grants", None)
+        return replace(node, rules=Own(narrowed, old.until), facts=facts)
 
     def _closed(self, node: Node, number: str, reason: str) -> Node:
         """A node that is nobody's until its rights are read again: what was read of them before is forgotten."""
@@ -281,10 +306,18 @@ class Scopes:
 
     async def _made(self, node: Node, assigned: Assigned | Unknown, facts: Mapping[str, str]) -> Node:
         await self.rights.open_groups([assigned])
-        over = over_by(facts.get("links", ""), self.now)
-        ends = next_end(facts.get("links", ""), self.now)
+        links = facts.get("links", "")
+        self._heed(links)
+        counting, until = counting_at(links, self.now), next_end(links, self.now)
+        if isinstance(assigned, Assigned) and until is not None:
+            links = _with_people(links, self.rights.alone(assigned, counting, dated(links)))
+        rules = Own(self.rights.access(assigned, counting), until)
+        return replace(node, rules=rules, facts={**facts, "links": links})
+
+    def _heed(self, links: str) -> None:
+        """Note when the next of these links ends."""
+        ends = next_end(links, self.now)
         self.next_end = min((each for each in (self.next_end, ends) if each is not None), default=None)
-        return replace(node, rules=Own(self.rights.access(assigned, over)), facts=dict(facts))
 
     def _missed(self, problem: str, *, passing: bool = False) -> None:
         self.looked.unread += 1
@@ -305,25 +338,23 @@ class Scopes:
         states = await self._states(node)
         ends: dict[str, str] = {}
         for number, link in assigned.links.items():
-            state = states.get(link.link, _MISSING) if states is not None else _MISSING
-            if state is _MISSING and link.item != node.key.rpartition("/")[2]:
-                state = (await self._elsewhere(link)).get(link.link, _MISSING)
-            if isinstance(state, str):
-                ends[str(number)] = state
-            elif states is None:
-                ends[str(number)] = OVER  # nobody can tell whether it is over
+            state = states.get(link.link)
+            if state is None and link.item != node.key.rpartition("/")[2]:
+                state = (await self._elsewhere(link)).get(link.link)
+            ends[str(number)] = OVER if state is None else state  # nobody can tell whether it is over
         return json.dumps(ends, separators=(",", ":"), sort_keys=True)
 
     async def _elsewhere(self, link: SharingLink) -> Mapping[str, str]:
-        """The links of the object that a link was made for, where it is another one than that it landed on."""
+        """The links of the object that a link was made for, where it is another one than that it landed on; none where
+        that is not of this list."""
         found = await self.memory.get([f"{self.listing.key}/{link.item}"])
         for node in found.values():
-            return await self._states(node) or {}
+            return await self._states(node)
         return {}
 
-    async def _states(self, node: Node) -> Mapping[str, str] | None:
-        """Until when each link of an object counts, by the link's id: a moment, "" for ever, or OVER. None where that
-        is refused; empty where Graph does not offer it."""
+    async def _states(self, node: Node) -> Mapping[str, str]:
+        """Until when each link of an object counts, by the link's id: a moment, "" for ever, or OVER. Empty where that
+        is refused or not offered."""
         if "item" in node.facts and self.listing.drive:
             path = f"drives/{self.listing.drive}/items/{node.facts['item']}/permissions"
         else:
@@ -331,8 +362,8 @@ class Scopes:
             path += "/driveItem/permissions"
         try:
             rows = await self.client.graph_rows(path, units=5.0)
-        except Refused as error:
-            return {} if error.status in (400, 404, 405, 501) else None
+        except Refused:
+            return {}
         return {str(row.get("id")).casefold(): _until(row) for row in rows if isinstance(row.get("link"), dict)}
 
 
@@ -352,13 +383,18 @@ def _until(row: Json) -> str:
     return "" if moment <= _NEVER else moment.isoformat()
 
 
-def over_by(links: str, now: datetime) -> frozenset[int]:
-    """The groups whose link is over at this moment."""
+def counting_at(links: str, now: datetime) -> frozenset[int]:
+    """The groups whose link is not over at this moment, and is known not to be."""
     return frozenset(
         int(number)
         for number, until in _ends(links).items()
-        if until == OVER or (until and (moment_of(until) or now) <= now)
+        if until == "" or ((moment := moment_of(until)) is not None and moment > now)
     )
+
+
+def dated(links: str) -> frozenset[int]:
+    """The groups whose link ends some time."""
+    return frozenset(int(number) for number, until in _ends(links).items() if moment_of(until) is not None)
 
 
 def next_end(links: str, now: datetime) -> datetime | None:
@@ -368,11 +404,55 @@ def next_end(links: str, now: datetime) -> datetime | None:
 
 
 def _ends(links: str) -> dict[str, str]:
+    """Until when each link counts, as `_until` says, by the number of its group; what is not understood is over."""
+    ends = {number: said[0] if isinstance(said, list) and said else said for number, said in _links(links).items()}
+    return {number: until if isinstance(until, str) else OVER for number, until in ends.items()}
+
+
+def _links(links: str) -> dict[str, Any]:
     try:
-        said = json.loads(links or "{}")
-        return {str(int(number)): str(until) for number, until in said.items()}
+        return {str(int(number)): said for number, said in json.loads(links or "{}").items()}
     except (ValueError, AttributeError):
         return {}
+
+
+def _with_people(links: str, people: Mapping[int, frozenset[Principal]]) -> str:
+    """With those whom nothing but a link lets in beside its end."""
+    said: dict[str, str | list[str]] = dict(_ends(links))
+    for number, until in _ends(links).items():
+        if int(number) in people:
+            said[number] = [until, *sorted(map(str, people[int(number)]))]
+    return json.dumps(said, separators=(",", ":"), sort_keys=True)
+
+
+async def end_links(memory: Memory, containers: Iterable[Node], now: datetime) -> None:
+    """Close to whom links alone let in that are over by now, from what is remembered: for that nobody has to be asked.
+    Those containers are marked to be settled."""
+    for container in containers:
+        ends = moment_of(container.facts.get("next_end"))
+        if ends is None or ends > now:
+            continue
+        nodes = [node async for node in memory.ruled(container.key)]
+        changed = [made for node in nodes if (made := _without_ended(node, now)) != node]
+        if changed:
+            await mark(memory, container.key)
+        for start in range(0, len(changed), _WRITTEN_AT_ONCE):
+            await memory.put(changed[start : start + _WRITTEN_AT_ONCE])
+
+
+def _without_ended(node: Node, now: datetime) -> Node:
+    links = node.facts.get("links", "")
+    if not isinstance(node.rules, Own) or not isinstance(node.rules.access, AccessExpr) or node.rules.until is None:
+        return node
+    if node.rules.until > now:
+        return node
+    counting = counting_at(links, now)
+    over, still = set[Principal](), set[Principal]()
+    for number, said in _links(links).items():
+        if isinstance(said, list):
+            (still if int(number) in counting else over).update(map(Principal, said[1:]))
+    clauses = frozenset(clause - (over - still) for clause in node.rules.access.clauses)
+    return replace(node, rules=Own(AccessExpr(clauses), next_end(links, now)))
 
 
 def moment_of(text: object) -> datetime | None:

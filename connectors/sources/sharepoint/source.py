@@ -23,9 +23,20 @@ from connectors.sources.sharepoint.hook import Subscriptions, of_drive
 from connectors.sources.sharepoint.items import take_rows
 from connectors.sources.sharepoint.permissions import Assigned, SiteRights
 from connectors.sources.sharepoint.principals import Names
-from connectors.sources.sharepoint.scopes import Looked, Scopes, moment_of, rows_of
-from connectors.sources.sharepoint.tree import Round, forget_cursor, keep_cursor, placed_below, round_of
-from connectors.sources.sharepoint.webs import LIBRARY, Found, Listing, Lost, NotASite, Web, find
+from connectors.sources.sharepoint.scopes import FEW, Looked, Row, Scopes, end_links, moment_of, rows_of
+from connectors.sources.sharepoint.tree import (
+    DOUBTED,
+    SILENT,
+    Round,
+    assure,
+    doubted,
+    forget_cursor,
+    has_doubts,
+    keep_cursor,
+    placed_below,
+    round_of,
+)
+from connectors.sources.sharepoint.webs import LIBRARY, Found, Listing, Lost, NotASite, Web, bear, find
 from connectors.sync import feeds
 from connectors.sync.placing import Join
 from connectors.sync.settle import REFUSED, mark, refused, settle, settled, unsettled
@@ -33,18 +44,29 @@ from policies.access import Access, Unknown
 from policies.names import DocumentId, Principal
 
 LEASE = timedelta(hours=24)
-FEEDS = (
-    Feed("delta", timedelta(minutes=10), of_permissions=True),
-    Feed("rights", timedelta(hours=1), of_permissions=True),
-    Feed("objects", timedelta(hours=12), of_permissions=True),
-    Feed("enumeration", timedelta(days=7), of_permissions=False),
-)
-"""How often what is looked at: libraries by delta; rights of webs and lists, groups, administrators; which objects have
-rights of their own, and those; everything from nothing."""
+SHORTEST = timedelta(hours=1)  # a lease: one more look at all objects fits into what is left of it
+DELTA, RIGHTS, OBJECTS, ENUMERATION = "delta", "rights", "objects", "enumeration"
+
+
+def feeds_of(lease: timedelta) -> tuple[Feed, ...]:
+    """How often what is looked at: libraries by delta; rights of webs and lists, groups, administrators; which objects
+    have rights of their own, and those; everything from nothing. What bounds a lease is read again well within it:
+    objects when rights are, so that three quarters of it go by at most."""
+    return (
+        Feed(DELTA, timedelta(minutes=10), of_permissions=True),
+        Feed(RIGHTS, min(timedelta(hours=1), lease / 4), of_permissions=True),
+        Feed(OBJECTS, min(timedelta(hours=12), lease / 2), of_permissions=True),
+        Feed(ENUMERATION, timedelta(days=7), of_permissions=False),
+    )
+
+
+_AT = {OBJECTS: "objects_at", ENUMERATION: "whole_at"}
+"""Feeds that each list has for itself, and the fact of its node that says when they were gone."""
 
 SITE_NOTE = "site:"
 OWNERS_NOTE = "owners"
-_FEW = 100  # objects that are asked one by one, before the whole list is
+_TRIED = "tried:"  # and an address: when it was last begun to look at it whole
+_TRIES = 4  # that a look which does not come to its end is given within its time
 _SUSPECTS = 2_000  # objects below changed folders that are read again at once
 UNREACHED = Unknown("its rights were not read yet")
 
@@ -67,15 +89,18 @@ class _Run:
     """One run on its way."""
 
     now: datetime
-    due: frozenset[str]
-    whole: bool
+    asked: frozenset[str]  # feeds that are gone everywhere, whether they are due or not
+    due: frozenset[str] = frozenset()  # at the address that is looked at
     complete: bool = True
     problems: list[str] = field(default_factory=list)
-    away: bool = False  # something did not answer: what was due stays due
+    away: bool = False  # something at the address did not answer: what was due there stays due
+    unheard: bool = False  # somewhere was something away
+    went: dict[str, frozenset[str]] = field(default_factory=dict)  # feeds that were gone to their end, by address
     walks: dict[str, str] = field(default_factory=dict)  # by container, the enumeration that saw all of it
     deleted: list[str] = field(default_factory=list)  # keys of documents that were told to be gone
     settled: set[str] = field(default_factory=set)
-    hinted: set[str] = field(default_factory=set)
+    hinted: frozenset[str] = frozenset()
+    heard: set[str] = field(default_factory=set)  # hints that were dealt with
     rights: dict[str, SiteRights] = field(default_factory=dict)  # by site collection
     owing: frozenset[str] = frozenset()  # containers that a run before left to be settled
 
@@ -83,6 +108,7 @@ class _Run:
         """Something was not done; what was not read runs out with its lease."""
         self.complete = False
         self.away |= passing
+        self.unheard |= passing
         self.tell(problem)
 
     def tell(self, problem: str) -> None:
@@ -109,6 +135,7 @@ class SharePointSource:
         self._timer = timer
         self._hurried = hurried
         self._subscriptions = subscriptions
+        self._feeds = feeds_of(settings.lease)
 
     @property
     def name(self) -> str:
@@ -120,8 +147,11 @@ class SharePointSource:
         hints = await self._memory.hints()
         run = await self._begin(cursor, now, hints)
         for address in self._settings.addresses:
+            run.due, run.away = await self._due(address, run), False
             async for change in self._address(address, run):
                 yield change
+            if not run.away:
+                run.went[address] = run.due
         async for change in self._rest(run):
             yield change
         await self._subscribe(run)
@@ -130,23 +160,69 @@ class SharePointSource:
             run.tell(f"there is no document at {address}; check the address, what is published there, and the grant")
         yield Checkpoint(now.isoformat(), run.complete, whole=False, problems=tuple(run.problems))
         await settled(self._memory, run.settled)
-        if hints and not run.away:  # what was told of and could not be read stays told of
-            await self._memory.forget_hints(hints[-1].number)
-        if not run.away:
-            for feed in sorted(run.due):
-                await feeds.gone(self._memory, feed, now)
+        if hints:
+            still_told = await self._still_told(run)
+            kept = {hint.number for hint in hints if hint.key in still_told}
+            await self._memory.forget_hints(hints[-1].number, kept)
+        await self._gone(run)
 
     # ------------------------------------------------------------ what is due
 
     async def _begin(self, cursor: str | None, now: datetime, hints: Sequence[Hint]) -> _Run:
-        due = {feed.name for feed in await feeds.due(self._memory, FEEDS, now, hurried=self._hurried)}
-        whole = cursor is None
-        if whole or any(not hint.key for hint in hints):
-            due |= {"delta", "rights", "objects"}
-        if whole:
-            due.add("enumeration")
+        asked: set[str] = set()
+        if self._hurried or cursor is None or any(not hint.key for hint in hints):
+            asked = {DELTA, RIGHTS, OBJECTS}
+        if cursor is None:
+            asked.add(ENUMERATION)
         owing = frozenset(await unsettled(self._memory))
-        return _Run(now, frozenset(due), whole, hinted={hint.key for hint in hints}, owing=owing)
+        return _Run(now, frozenset(asked), hinted=frozenset(hint.key for hint in hints), owing=owing)
+
+    async def _due(self, address: str, run: _Run) -> frozenset[str]:
+        """What is due at an address: to look at it whole (`RIGHTS`), or to follow its libraries (`DELTA`)."""
+        often = [feed for feed in self._feeds if feed.name in (DELTA, RIGHTS)]
+        due = {feed.name for feed in await feeds.due(self._memory, often, run.now, hurried=False, part=address)}
+        tried = moment_of(await self._memory.note(_TRIED + address))
+        every = self._every(RIGHTS)
+        if tried is not None and tried <= run.now < tried + every / _TRIES:
+            due -= {RIGHTS}  # one list that is broken for days must not have the others read again with every run
+        if RIGHTS in due | run.asked:
+            await self._memory.keep_note(_TRIED + address, run.now.isoformat())
+            due |= {RIGHTS, DELTA}  # that is in it
+        return frozenset(due) | (run.asked & {DELTA, RIGHTS})
+
+    def _every(self, name: str) -> timedelta:
+        return next(feed.every for feed in self._feeds if feed.name == name)
+
+    def _is_due(self, name: str, container: Node, run: _Run) -> bool:
+        """Whether all objects of a list are due (`OBJECTS`), or to read it from nothing (`ENUMERATION`)."""
+        last = moment_of(container.facts.get(_AT[name]))
+        return name in run.asked or last is None or last > run.now or run.now - last >= self._every(name)
+
+    async def _gone(self, run: _Run) -> None:
+        """Note when each feed was gone: at each address and, for the lag that is told of, where that is longest ago."""
+        for address, names in run.went.items():
+            for name in names:
+                await feeds.gone(self._memory, name, run.now, address)
+        by_address = [await feeds.when(self._memory, address) for address in self._settings.addresses]
+        told = {name: [each.get(name) for each in by_address] for name in (DELTA, RIGHTS)}
+        lists = [node for node in await self._read_lists() if node.facts.get("address") in self._settings.addresses]
+        told |= {name: [moment_of(node.facts.get(_AT[name])) for node in lists] for name in (OBJECTS, ENUMERATION)}
+        for name, moments in told.items():
+            known = [each for each in moments if each is not None]
+            if known and len(known) == len(moments):
+                await feeds.gone(self._memory, name, min(known))
+
+    async def _read_lists(self) -> list[Node]:
+        """The lists that are read: neither out nor refused to us."""
+        closed = await self._memory.closed()
+        shut = {key for key, each in closed.items() if each.reason.startswith(REFUSED)}
+        nodes = [node async for node in self._memory.containers()]
+        return [node for node in nodes if "out" not in node.facts and node.key not in shut]
+
+    async def _still_told(self, run: _Run) -> frozenset[str]:
+        """What was told of and could not be read: by library, or all where nobody says which."""
+        drives = {of_drive(node.facts.get("drive", "")) for node in await self._read_lists()}
+        return (run.hinted & drives) - run.heard | frozenset([""] if run.unheard else [])
 
     async def _subscribe(self, run: _Run) -> None:
         """Have Graph tell of each library from now on; what changes before it does, the next delta tells."""
@@ -184,9 +260,9 @@ class SharePointSource:
 
     async def _address(self, address: str, run: _Run) -> AsyncIterator[Change]:
         """Everything of one configured address; whatever goes wrong there stays there."""
-        looks = {"rights", "objects", "enumeration"} & run.due
+        await end_links(self._memory, await self._containers(address), run.now)
         try:
-            async for change in self._look(address, run) if looks else self._follow(address, run):
+            async for change in self._look(address, run) if RIGHTS in run.due else self._follow(address, run):
                 yield change
         except Refused as error:
             if error.status not in LOST:
@@ -239,6 +315,9 @@ class SharePointSource:
         before = {node.key: node for node in await self._containers(address)}
         ours = [each for each in found.listings if not any(one.holds(each.web.url) for one in lost)]
         for one in lost:
+            if one.status is None:
+                run.fault(f"{one.url} does not answer; what is known of it counts until its leases end", passing=True)
+                continue
             run.fault(f"{one.url} refuses the app ({one.status}); grant it the subsite again")
             for container in before.values():
                 if one.holds(container.facts.get("web", "")):
@@ -267,7 +346,7 @@ class SharePointSource:
             accounts = await Accounts.open(top.site, self._client, self._memory, others)
             chosen = self._settings
             made = SiteRights(top.site, top.url, chosen.names, self._client, accounts, chosen.restricted_to)
-            await made.read_admins()
+            await made.read_users()
             run.rights[top.site] = made
         return run.rights[top.site]
 
@@ -282,10 +361,11 @@ class SharePointSource:
                 continue
             try:
                 bases[web.id] = await rights.assigned(web.url, "web")
-            except Refused as error:
-                if web is found.webs[0] or error.status not in LOST:
+            except (Refused, Transient) as error:
+                if web is found.webs[0]:
                     raise
-                lost.append(Lost(web.url, error.status))
+                lost.append(Lost.of(web.url, error))
+                bear(lost, error)
         return bases
 
     async def _listing(
@@ -312,37 +392,53 @@ class SharePointSource:
         mine = closed.get(listing.key)
         again = before is None or "out" in before.facts or "objects_at" not in before.facts
         again |= mine is not None and mine.reason.startswith(REFUSED)
-        swept = again or "objects" in run.due
+        swept = again or listing.kind != LIBRARY or self._is_due(OBJECTS, container, run)
+        whole = again or self._is_due(ENUMERATION, container, run)
         scopes = Scopes(listing, rights, self._client, memory, run.now)
-        looked = await self._contents(listing, scopes, list(closed), again or "enumeration" in run.due, swept, run)
-        if not looked.complete:  # what is refused stays nobody's, and is asked for again each time
-            run.fault(f"{listing.title!r} at {address}: {looked.problem}", passing=not looked.sure)
-        await self._looked_at(listing.key, run.now if swept else None, scopes.next_end)
+        looked, failed = await self._contents(listing, scopes, list(closed), whole, swept, run)
+        if not looked.complete:  # what is refused stays nobody's; that and what does not answer is asked for again
+            run.fault(f"{listing.title!r} at {address}: {looked.problem}")
+        swept |= listing.key in run.walks
+        await self._looked_at(listing.key, run.now if swept and failed is None else None, scopes.next_end)
         async for change in self._settle(listing.key, run):
             yield change
+        if failed is not None:
+            run.settled.discard(listing.key)
+            raise failed
+        await self._dealt_with(listing, looked, run)
 
     async def _contents(
         self, listing: Listing, scopes: Scopes, closed: Sequence[str], whole: bool, swept: bool, run: _Run
-    ) -> Looked:
-        """Bring the nodes of a list up to date, and the rights of its objects."""
+    ) -> tuple[Looked, DoorError | None]:
+        """Bring the nodes of a list up to date, and the rights of its objects: of those that are known, also where a
+        round of delta fails, whose error comes along. What moved meanwhile is not known then, so that the leases of
+        everything there run out."""
         if listing.kind != LIBRARY:
             rows, walk = await take_rows(self._memory, listing, rows_of(self._client, listing), run.now)
             run.walks[listing.key] = walk
             attached = sum(row.attached for row in rows)
             await self._note(listing.key, attached=str(attached) if attached else "")
-            return await scopes.sweep(closed, rows)
+            return await self._sweep(scopes, closed, rows), None
         done = await self._round(listing, whole, run)
         if swept or done.whole:
-            looked = await scopes.sweep(closed)
+            looked = await self._sweep(scopes, closed)
         else:
             await scopes.reread_missed()
             looked = await self._suspects(done, scopes, closed)
             await scopes.recompute()
-        await keep_cursor(self._memory, listing, done)
-        return looked
+        if done.failed is None:
+            await keep_cursor(self._memory, listing, done)
+        return looked, done.failed
 
     async def _round(self, listing: Listing, whole: bool, run: _Run) -> Round:
-        done = await round_of(self._client, listing, self._memory, run.now, self._settings.app, whole)
+        """A round of a library; one that fails tells of nothing. Raises Refused where the library is not ours to
+        read."""
+        try:
+            done = await round_of(self._client, listing, self._memory, run.now, self._settings.app, whole)
+        except DoorError as error:
+            if isinstance(error, Refused) and error.status in LOST:
+                raise
+            return Round(False, "", left=await has_doubts(self._memory, listing.key), failed=error)
         if done.whole:
             run.walks[listing.key] = done.walk
         for problem in done.problems:
@@ -350,15 +446,44 @@ class SharePointSource:
         run.deleted += sorted(done.deleted)
         return done
 
+    async def _sweep(self, scopes: Scopes, closed: Sequence[str] = (), rows: Sequence[Row] | None = None) -> Looked:
+        """All objects of a list; whatever was doubtful in it is not any more."""
+        before = [node.key for node in await doubted(self._memory, scopes.listing.key)]
+        looked = await scopes.sweep(closed, rows)
+        await assure(self._memory, scopes.listing.key, before, scopes.silent)
+        return looked
+
     async def _suspects(self, done: Round, scopes: Scopes, closed: Sequence[str]) -> Looked:
-        """What a round makes doubtful: whatever changed, and all scopes below folders that did."""
-        if len(done.changed) > _FEW:
-            return await scopes.sweep(closed)
-        below = [node async for node in placed_below(self._memory, sorted(done.folders))]
+        """What is doubtful: whatever changed now or in a round that was cut off, what did not answer the last time, and
+        all scopes below folders among these."""
+        changed, folders = set(done.changed), set(done.folders)
+        silent: list[str] = []
+        if done.left:
+            left = await doubted(self._memory, scopes.listing.key)
+            changed |= {node.key for node in left if node.facts[DOUBTED] != SILENT}
+            folders |= {node.key for node in left if node.kind == "folder"}
+            silent = sorted(node.key for node in left if node.key not in changed)
+        if not changed and not silent:
+            return scopes.looked
+        if len(changed) > FEW:
+            return await self._sweep(scopes, closed)
+        changed |= set(silent[:FEW])
+        below = [node async for node in placed_below(self._memory, sorted(folders))]
         if len(below) > _SUSPECTS:
-            return await scopes.sweep(closed)
-        await scopes.reread([node for node in below if node.key not in done.changed])
-        return await scopes.check(done.changed)
+            return await self._sweep(scopes, closed)
+        await scopes.reread([node for node in below if node.key not in changed])
+        looked = await scopes.check(changed)
+        await assure(self._memory, scopes.listing.key, changed, scopes.silent.union(silent[FEW:]))
+        return looked
+
+    async def _dealt_with(self, listing: Listing, looked: Looked, run: _Run) -> None:
+        """A list was read to its end, and settled."""
+        if listing.key not in run.settled:
+            return
+        if listing.key in run.walks:
+            await self._note(listing.key, whole_at=run.now.isoformat())
+        if looked.sure:
+            run.heard.add(of_drive(listing.drive))
 
     async def _looked_at(self, key: str, at: datetime | None, ends: datetime | None) -> None:
         """Note when all objects of a container were looked at, and when the next link in it ends."""
@@ -384,7 +509,7 @@ class SharePointSource:
                 continue  # looked at whole, the next time that rights are
             ends = moment_of(container.facts.get("next_end"))
             hinted = of_drive(listing.drive) in run.hinted
-            if "delta" in run.due or hinted or (ends is not None and ends <= run.now):
+            if DELTA in run.due or hinted or (ends is not None and ends <= run.now):
                 work = self._follow_one(container, listing, ends, run)
                 async for change in self._one(address, listing.title, listing.key, work, run):
                     yield change
@@ -394,23 +519,29 @@ class SharePointSource:
     ) -> AsyncIterator[Change]:
         await mark(self._memory, container.key)
         done = await self._round(listing, False, run)
-        ended = ends is not None and ends <= run.now
-        if done.changed or ended or done.whole:
+        ended, looked = ends is not None and ends <= run.now, Looked()
+        if done.changed or done.left or ended or done.whole:
             rights = await self._rights(top_of(container, listing), run)
             scopes = Scopes(listing, rights, self._client, self._memory, run.now)
-            looked = await (scopes.sweep() if done.whole else self._suspects(done, scopes, ()))
+            looked = await (self._sweep(scopes) if done.whole else self._suspects(done, scopes, ()))
             if not looked.complete:
-                run.fault(f"{listing.title!r}: {looked.problem}", passing=not looked.sure)
+                run.fault(f"{listing.title!r}: {looked.problem}")
             if ended:
                 await scopes.recompute()
             known = [each for each in (scopes.next_end, None if ended else ends) if each is not None]
             await self._looked_at(container.key, run.now if done.whole else None, min(known, default=None))
-        await keep_cursor(self._memory, listing, done)
-        if done.quiet and not done.whole and not ended and container.key not in run.owing:
-            run.settled.add(container.key)  # nothing in it is different
-            return
+        if done.failed is None:
+            await keep_cursor(self._memory, listing, done)
+            if done.quiet and not done.left and not done.whole and not ended and container.key not in run.owing:
+                run.settled.add(container.key)  # nothing in it is different
+                run.heard.add(of_drive(listing.drive))
+                return
         async for change in self._settle(container.key, run):
             yield change
+        if done.failed is not None:
+            run.settled.discard(container.key)
+            raise done.failed
+        await self._dealt_with(listing, looked, run)
 
     # ------------------------------------------------------------ settling
 

@@ -2,14 +2,14 @@
 
 Delta tells of folders and not of what is in them, in no order, some rows twice and some pages empty; what it says is
 applied page by page and put together at the end of the round, so that a round that is cut off is simply repeated. It is
-a hint for rights and never the proof of them. https://learn.microsoft.com/graph/api/driveitem-delta
+a hint for rights and never the proof of them; what it made doubtful is marked until the rights were read. https://learn.microsoft.com/graph/api/driveitem-delta
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
@@ -32,9 +32,16 @@ SELECT = (
 UNREAD = Own(Unknown("whether it has rights of its own was not read yet"))
 """The rules of what is new, until SharePoint said whose rights count for it."""
 
+DOUBTED = "doubted"
+TOLD, SILENT = "told", "silent"
+"""The fact of a node whose rights may be others than those that are remembered, and why: something was told of it, or
+SharePoint did not answer for it. A round that is repeated finds nothing new in it."""
+
 _NOTE = "delta:"
+_DOUBTS = "doubts:"  # and a list's key: something in it is marked so
 _GUID = re.compile(r"\{?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\}?")
 _UNKNOWN_ABOVE = "unknown:"
+_WRITTEN_AT_ONCE = 500
 
 
 @dataclass(slots=True)
@@ -47,6 +54,8 @@ class Round:
     folders: set[str] = field(default_factory=set)  # those among them that are folders
     deleted: set[str] = field(default_factory=set)  # keys of documents that were told to be gone
     cursor: str = ""  # to be kept when all of it is settled
+    left: bool = False  # a round before left something marked, of which this one does not tell
+    failed: DoorError | None = None  # it did not come to its end
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -57,6 +66,15 @@ class Round:
 async def round_of(client: Client, listing: Listing, memory: Memory, now: datetime, app: str, whole: bool) -> Round:
     """Bring a library's nodes up to date, from where the last round ended or from nothing. Raises Transient where the
     round did not come to its end, and Refused where the library is not ours to read."""
+    left = await has_doubts(memory, listing.key)
+    done = await _read_round(client, listing, memory, now, app, whole)
+    done.left = left
+    return done
+
+
+async def _read_round(
+    client: Client, listing: Listing, memory: Memory, now: datetime, app: str, whole: bool
+) -> Round:  # fmt: skip
     link = None if whole else _link(await memory.note(_NOTE + listing.key), app)
     start = link or _start(listing)
     try:
@@ -84,6 +102,34 @@ async def forget_cursor(memory: Memory, key: str) -> None:
     await memory.keep_note(_NOTE + key, None)
 
 
+async def doubt(memory: Memory, key: str) -> None:
+    """Say, before it is so, that something in a list is marked."""
+    await memory.keep_note(_DOUBTS + key, "1")
+
+
+async def has_doubts(memory: Memory, key: str) -> bool:
+    """Whether something may be marked in a list."""
+    return await memory.note(_DOUBTS + key) is not None
+
+
+async def doubted(memory: Memory, key: str) -> Sequence[Node]:
+    """What is marked in a list."""
+    return [node async for node in memory.of_container(key) if DOUBTED in node.facts]
+
+
+async def assure(memory: Memory, key: str, keys: Collection[str], missed: Collection[str]) -> None:
+    """The rights of these are read, but for those that did not answer; nothing else in the list was marked."""
+    nodes = (await memory.get(sorted(set(keys) - set(missed)))).values()
+    sure = [replace(node, facts=_assured(node.facts)) for node in nodes if DOUBTED in node.facts]
+    for start in range(0, len(sure), _WRITTEN_AT_ONCE):
+        await memory.put(sure[start : start + _WRITTEN_AT_ONCE])
+    await memory.keep_note(_DOUBTS + key, "1" if missed else None)
+
+
+def _assured(facts: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in facts.items() if name != DOUBTED}
+
+
 def _start(listing: Listing) -> str:
     return f"drives/{listing.drive}/root/delta?$select={SELECT}"
 
@@ -109,6 +155,7 @@ class _Reading:
         self._gone: dict[str, None] = {}  # drive ids that were told to be deleted
         self._above: dict[str, str] = {}  # keys whose parent was not told yet, and the parent's drive id
         self._root = ""
+        self._noted = False  # that something in the list is marked
 
     async def run(self, start: str) -> Round:
         link = ""
@@ -149,6 +196,9 @@ class _Reading:
                 nodes[key] = (row, item)
         known = await self._memory.get(list(nodes))
         made = [self._node(key, row, known.get(key)) for key, (row, _) in nodes.items()]
+        if self._round.changed and not self._noted:
+            await doubt(self._memory, self._listing.key)
+            self._noted = True
         await self._memory.put(made)
 
     async def _known(self) -> dict[str, str]:
@@ -212,6 +262,7 @@ class _Reading:
             self._round.changed.add(key)
             if folder:
                 self._round.folders.add(key)
+            return replace(node, facts={**node.facts, DOUBTED: TOLD})
         return node
 
     async def _put_together(self) -> None:
@@ -258,7 +309,7 @@ def facts_of(row: Json) -> dict[str, str]:
 
 def _kept(facts: Mapping[str, str]) -> dict[str, str]:
     """What a row does not tell and is remembered from elsewhere."""
-    return {name: facts[name] for name in ("grants", "links", "n") if name in facts}
+    return {name: facts[name] for name in ("grants", "links", "n", DOUBTED) if name in facts}
 
 
 def mark(row: Json) -> str:

@@ -18,6 +18,7 @@ from connectors.sources.sharepoint.client import LOST, Client, Json, Refused
 from connectors.sources.sharepoint.principals import same
 
 MOST_WEBS = 2_000  # below one configured address
+MOST_SILENT = 5  # subsites that do not answer, and the others are looked at all the same
 LIBRARY, PAGES, LIST = "library", "pages", "list"
 _PAGES = frozenset({119, 850})
 _LISTS = frozenset({100, 104, 106, 107, 171, 1100})  # custom, announcements, events, tasks, issues
@@ -72,10 +73,19 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A subsite that is refused to us, with everything below it."""
+    """A subsite that is refused to us or does not answer, with everything below it."""
 
     url: str
-    status: int
+    status: int | None  # None: it does not answer now, and what is known of it stays
+
+    @classmethod
+    def of(cls, url: str, error: Refused | Transient) -> Lost:
+        """By what it answered; raises what is not about this subsite alone."""
+        if isinstance(error, Transient):
+            return cls(url, None)
+        if error.status not in LOST:
+            raise error
+        return cls(url, error.status)
 
     def holds(self, web: str) -> bool:
         """Whether a web at this address is it, or below it."""
@@ -115,12 +125,15 @@ async def find(client: Client, address: str, known: str | None = None) -> Found:
     listings: list[Listing] = []
     excluded: list[Excluded] = []
     for web in webs:
+        if any(each.holds(web.url) for each in lost):
+            continue
         try:
             lists = await _lists(client, web)
-        except Refused as error:
-            if web is webs[0] or error.status not in LOST:
+        except (Refused, Transient) as error:
+            if web is webs[0]:
                 raise
-            lost.append(Lost(web.url, error.status))
+            lost.append(Lost.of(web.url, error))
+            bear(lost, error)
             continue
         for found in lists:
             if inside and not _within(found, inside):
@@ -181,10 +194,11 @@ async def _webs(client: Client, row: Json, address: str) -> tuple[list[Web], lis
         here, parent = waiting.pop(0)
         try:
             web = await _web(client, here, origin, parent)
-        except Refused as error:
-            if parent is None or error.status not in LOST:
+        except (Refused, Transient) as error:
+            if parent is None:
                 raise
-            lost.append(Lost(_url_of(here, origin), error.status))
+            lost.append(Lost.of(_url_of(here, origin), error))
+            bear(lost, error)
             continue
         if any(each.id == web.id for each in found):
             continue
@@ -193,14 +207,21 @@ async def _webs(client: Client, row: Json, address: str) -> tuple[list[Web], lis
             raise Stop(f"{address} has more than {MOST_WEBS:,} subsites; add them as several sources")
         try:
             below = await client.graph_rows(f"sites/{web.graph}/sites", {"$select": _SITE_FIELDS})
-        except Refused as error:
-            if error.status not in _UNKNOWN:
-                if parent is None or error.status not in LOST:
+        except (Refused, Transient) as error:
+            if isinstance(error, Transient) or error.status not in _UNKNOWN:
+                if parent is None:
                     raise
-                lost.append(Lost(web.url, error.status))
+                lost.append(Lost.of(web.url, error))
+                bear(lost, error)
             below = []
         waiting += [(each, web) for each in below if each.get("id")]
     return found, lost
+
+
+def bear(lost: Sequence[Lost], error: Refused | Transient) -> None:
+    """Raises where so many subsites do not answer that it is not about them."""
+    if isinstance(error, Transient) and sum(each.status is None for each in lost) > MOST_SILENT:
+        raise error
 
 
 def _url_of(row: Json, origin: URL) -> str:

@@ -24,6 +24,11 @@ from connectors.sync.parse.refusal import Refusal
 INCLUDED = "[included: separate document]"
 """What stands where a macro would show something else: that is found by itself, under its own rights."""
 
+SOMEONE = "@someone"
+"""Who is mentioned where a page holds no name of his."""
+HIDEABLE = frozenset({"details", "excerpt", "multiexcerpt", "multiexcerpt-macro"})
+"""Macros that their author can hide with what they hold."""
+
 _AC, _RI = "urn:ac", "urn:ri"
 _ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]{1,31});")
 _OF_XML = frozenset({"amp", "lt", "gt", "quot", "apos"})
@@ -203,7 +208,7 @@ class _Rewriting:
             _say(into, f"{told.get('title') or told.get('colour', '')}")
         elif name == "jira":
             _say(into, told.get("key") or INCLUDED)
-        elif name in ("details", "excerpt", "multiexcerpt", "multiexcerpt-macro") and _is_true(told.get("hidden")):
+        elif name in HIDEABLE and is_true(told.get("hidden")):
             self._outline.hide(Hidden.STYLED, " ".join(_seen_texts(macro)))
         elif name in _BOXES:
             self._box(into, macro, told, depth)
@@ -251,13 +256,12 @@ class _Rewriting:
             match _name(child):
                 case "ac:link-body" | "ac:plain-text-link-body":
                     self._fill(made, child, depth + 1)
-                case "ri:user":
-                    made.text = "@someone"
                 case "ri:attachment" if len(child) == 0 and not "".join(_texts(link)).strip():
                     made.text = _attribute(child, "filename") or ""
         if not "".join(_texts(made)).strip():
             anchor = _attribute(link, "anchor")
-            made.text = anchor if anchor and len(link) == 0 else "[link]"
+            mentions = any(_name(child) == "ri:user" for child in link)
+            made.text = SOMEONE if mentions else anchor if anchor and len(link) == 0 else "[link]"
 
     def _image(self, into: etree._Element, image: etree._Element, depth: int) -> None:
         caption = next((child for child in image if _name(child) == "ac:caption"), None)
@@ -311,7 +315,8 @@ def _parameters(macro: etree._Element) -> dict[str, str]:
     return told
 
 
-def _is_true(value: str | None) -> bool:
+def is_true(value: str | None) -> bool:
+    """Whether a parameter of a macro says yes."""
     return (value or "").strip().casefold() in _TRUE
 
 

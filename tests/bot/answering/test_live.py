@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -30,6 +30,11 @@ class Live:
     known: Mapping[str, str]
     trouble: DoorError | None = None
     closed: bool = False
+    heard: dict[str, bool] = field(default_factory=dict)
+
+    async def said(self, source: str, verdicts: Mapping[DocumentId, bool]) -> None:
+        assert source == "wiki"
+        self.heard |= {document.key: may_read for document, may_read in verdicts.items()}
 
     async def now(self) -> Mapping[str, FarSource]:
         return {} if self.closed else {"wiki": self.far}
@@ -91,6 +96,8 @@ async def test_what_the_source_does_not_confirm_is_not_answered_from_and_the_tra
 
     assert cited(outcome) == {"fares"}
     assert "live check" in repr(world.traces.ended[outcome.trace])
+    assert isinstance(doors.live, Live)
+    assert doors.live.heard == {"fares": True, "travel": False}
 
 
 async def test_it_only_narrows(world: World) -> None:
@@ -173,8 +180,8 @@ async def test_what_an_event_told_of_is_asked_about_until_it_was_read(world: Wor
     doors, asked = checked(world, {}, live_for=lambda _resource: False)
     assert isinstance(doors.live, Live)
 
-    async def doubts() -> Callable[[DocumentId], bool]:
-        return lambda document: document.key == "fares"
+    async def doubts(documents: Sequence[DocumentId]) -> Sequence[DocumentId]:
+        return [document for document in documents if document.key == "fares"]
 
     doors = replace(doors, live=replace(doors.live, far=replace(doors.live.far, doubts=doubts)))
 

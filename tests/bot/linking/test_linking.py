@@ -427,6 +427,8 @@ async def test_t016_a_second_slack_account_of_the_same_person_is_refused_until_u
     assert (screen.status, screen.title) == (409, "One of the two accounts is linked already")
     assert await at.account_of(ASHA) == "U0ASHA"
     await at.command("U0ASHA", "unlink")
+    assert (await at.walk("U0MARTA", "asha")).title == "This can't be linked yet"
+    at.pass_time(timedelta(minutes=11))
     assert (await at.walk("U0MARTA", "asha")).title == LINKED
 
 

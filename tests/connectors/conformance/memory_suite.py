@@ -48,10 +48,11 @@ class MemorySuite:
             Own(NOBODY),
             Own(AccessExpr.all_of([HR, FINANCE], [HR])),
             Own(AccessExpr.all_of([], [HR])),
+            Own(AccessExpr.any_of(HR), NOW + timedelta(microseconds=7)),
             Own(Unknown("it said \ud800 403")),
             Own(AccessExpr.any_of(Principal("x:\x00 half \ud800"))),
         ],
-        ids=["none", "nobody", "two clauses", "a clause of nobody", "unknown", "no text"],
+        ids=["none", "nobody", "two clauses", "a clause of nobody", "until", "unknown", "no text"],
     )
     async def test_a_node_comes_back_as_it_was_put(self, memory: SqlMemory, rules_: Inherits | Own) -> None:
         facts = {"title": "ä \x00 \ud800 名", "place": "'\"%"}
@@ -129,6 +130,11 @@ class MemorySuite:
         assert hints[1].at == NOW + HOUR
         assert [each.key for each in await memory.hints(1)] == ["a"]
         assert len(await memory.hints()) == 2
+        await memory.forget_hints(hints[2].number, but=[hints[1].number])
+        assert [each.number for each in await memory.hints()] == [hints[1].number]
+
+        await memory.forget_hints(hints[-1].number)
+        assert await memory.hints() == []
 
     async def test_more_hints_than_are_kept_mean_the_whole_source(self, memory: SqlMemory) -> None:
         await memory.told([Event(f"e{number}", "x", closes=False) for number in range(ledger_memory.MOST_HINTS)], NOW)
@@ -189,6 +195,8 @@ class MemorySuite:
         assert stated.keys() == {"a", "b"}
         assert stated["a"].digest == digest(AccessExpr.any_of(HR))
         assert (stated["b"].state, stated["b"].lease, stated["b"].verified_at) == (ScopeState.UNKNOWN, HOUR, NOW)
+        assert await memory.stated(["b", "c", "d"]) == {"b": stated["b"]}
+        assert await memory.stated([]) == {}
 
     # ------------------------------------------------------------ many at once, in the catalog
 

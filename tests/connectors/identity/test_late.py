@@ -215,3 +215,54 @@ async def test_everybody_in_a_place_is_whole_a_few_at_a_time(house: House) -> No
 
 async def test_every_employee_is_what_each_system_calls_everyone(house: House) -> None:
     assert await house.directory.everyone() == {LICENSED}
+
+
+# ---------------------------------------------------------------- asked now, whatever was read before
+
+
+async def fresh(house: House, after: timedelta) -> Subject:
+    found = await house.directory.subject(ASHA, NOW + after, fresh=True)
+    assert found is not None
+    return found
+
+
+async def test_t127_what_was_read_a_moment_ago_does_not_count_where_it_is_asked_now(house: House) -> None:
+    await house.asha()
+    house.wiki.members["a1"] = Membership(True, frozenset())
+
+    assert WIKI in (await house.asha(MINUTE)).principals
+    assert WIKI not in (await fresh(house, MINUTE)).principals
+    assert WIKI not in (await house.asha(MINUTE)).principals  # and others hear of it
+
+
+@pytest.mark.parametrize("trouble", [Transient("busy"), Stop("refused")])
+async def test_what_cant_be_told_now_is_no(house: House, trouble: DoorError) -> None:
+    await house.asha()
+    house.wiki.trouble = trouble
+
+    assert WIKI not in (await fresh(house, MINUTE)).principals
+    assert WIKI in (await house.asha(MINUTE)).principals
+
+
+async def test_who_is_open_only_by_what_was_heard_before_is_nobody_where_it_is_asked_now(house: House) -> None:
+    await house.asha()
+    house.entra.delay = 5
+    found = await fresh(house, MINUTE)
+
+    assert (found.active, found.principals) == (False, frozenset())
+
+
+async def test_a_system_that_remembers_is_asked_past_that(house: House) -> None:
+    class Remembering(System):
+        async def anew(self, account: str, kind: Kind, now: object) -> Membership:
+            return Membership(True, frozenset())
+
+    wiki = Remembering("confluence:wiki", members=house.wiki.members)
+
+    async def now() -> Mapping[str, Rights]:
+        return {"wiki": wiki}
+
+    directory = LateDirectory(LedgerDirectory(house.people), house.people, now)
+    found = await directory.subject(ASHA, NOW, fresh=True)
+    assert found is not None
+    assert WIKI not in found.principals

@@ -100,6 +100,17 @@ async def at(tmp_path: Path, company: OpenId) -> AsyncIterator[Open]:
 
 
 @MISSING
+async def test_t127_an_account_that_is_closed_is_closed_at_once_where_it_is_asked_now(at: Open) -> None:
+    await at.log_in("asha")
+    at.company.tell(closed=["asha"])
+    moment = at.now + timedelta(seconds=5)
+
+    assert await at.active("asha", timedelta(seconds=5))
+    assert (await at.rights.anew("asha", Kind.MEMBER, moment)).active is False
+    assert await at.active("asha", timedelta(seconds=6)) is False
+
+
+@MISSING
 async def test_t020_an_account_that_is_closed_at_the_provider_is_closed_here(at: Open) -> None:
     await at.log_in("asha")
     assert await at.active("asha")

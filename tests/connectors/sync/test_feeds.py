@@ -10,7 +10,7 @@ import pytest
 from connectors.ledger.memory import SqlMemory
 from connectors.ledger.open import open_ledger
 from connectors.ports import Feed
-from connectors.sync.feeds import Lag, about, due, gone, remember
+from connectors.sync.feeds import Lag, about, due, gone, remember, when
 from tests.connectors.ledger.making import NOW
 
 MINUTE = timedelta(minutes=1)
@@ -61,3 +61,12 @@ async def test_what_is_kept_tells_how_each_feed_is_doing(memory: SqlMemory) -> N
     assert kept is not None
     assert kept.stale_grant_bound == timedelta(hours=24)
     assert kept.lags == (Lag("changes", 5 * MINUTE, None), Lag("sweep", 60 * MINUTE, NOW))
+
+
+async def test_a_part_of_a_source_has_feeds_of_its_own(memory: SqlMemory) -> None:
+    for at, part in ((NOW, "https://a.example/one"), (NOW - MINUTE, "https://a.example/one/two")):
+        await gone(memory, "sweep", at, part)
+
+    assert await when(memory, "https://a.example/one") == {"sweep": NOW}
+    assert await due(memory, FEEDS, NOW, hurried=False, part="https://a.example/one") == (CHANGES,)
+    assert await when(memory) == {}

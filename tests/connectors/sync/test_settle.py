@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ import pytest
 from connectors.errors import Transient
 from connectors.ledger.memory import SqlMemory
 from connectors.ports import Event
-from connectors.records import AccessChanged, Change, Closed, Deleted, Moved, Node, Reopened, Verified
+from connectors.records import AccessChanged, Change, Closed, Deleted, Moved, Node, Own, Reopened, Verified
 from connectors.sync.placing import Join, Placing
 from connectors.sync.settle import CERTAIN, MOVING, place_of, settle, unsettled
 from policies.access import AccessExpr, satisfies
@@ -422,6 +422,22 @@ async def test_a_page_that_can_never_be_used_is_looked_at_once(settled_house: Fa
     assert [skip.reason for skip in first.skipped] == ["it is broken"]
     assert second.skipped == ()
     assert await unsettled(settled_house.memory) == []
+
+
+@pytest.mark.parametrize(
+    ("join", "leases"),
+    [(Join.REPLACE, {"hr": 24.0, "a": 2.0, "b": 24.0}), (Join.AND, {"hr": 24.0, "a": 2.0, "b": 2.0})],
+)
+def test_rules_that_end_count_for_no_longer(join: Join, leases: dict[str, float]) -> None:
+    anybody, at = AccessExpr.any_of(Principal("x:a")), datetime(2026, 3, 1, tzinfo=UTC)
+    ending = Own(anybody, at + timedelta(hours=2, microseconds=1))
+    nodes = [
+        Node("a", None, "hr", "page", ending, at, is_document=True),
+        Node("b", "a", "hr", "page", Own(anybody), at, is_document=True),
+    ]
+    rules = Placing("hr", (), nodes).rules(NAME, anybody, at, join, timedelta(hours=24))
+
+    assert leases == {root: rule.lease / timedelta(hours=1) for root, rule in rules.items()}
 
 
 async def test_a_place_is_the_same_for_one_page_as_for_all(settled_house: FarHouse) -> None:

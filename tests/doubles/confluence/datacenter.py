@@ -224,7 +224,7 @@ def spaces(ask: Ask) -> Json:
 
 
 def _space(ask: Ask, key: str) -> Space:
-    found = next((each for each in ask.wiki.spaces.values() if each.key == key), None)
+    found = next((each for each in reversed(ask.wiki.spaces.values()) if each.key == key), None)
     if found is None or not sees_space(ask, found):
         raise Refusal(404, f"No space with key : {key}")
     return found

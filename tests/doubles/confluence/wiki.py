@@ -170,9 +170,9 @@ class Wiki:
     # ------------------------------------------------------------ reading
 
     def space_of(self, key: str) -> Space:
-        """The space with this key or id."""
+        """The space with this id or key; of those that had the key one after the other, the last."""
         found = self.spaces.get(key)
-        return found if found else next(each for each in self.spaces.values() if each.key == key)
+        return found if found else next(each for each in reversed(self.spaces.values()) if each.key == key)
 
     def children(self, key: str) -> Iterator[Content]:
         """What stands directly under a content."""

@@ -73,6 +73,14 @@ def test_a_body_says_what_its_readers_find_in_it(kind: str, case: Case) -> None:
         assert text.count(piece) == 1
 
 
+@pytest.mark.parametrize(("kind", "case"), [each for each in all_cases() if "hides" in each.values[1]])
+def test_what_readers_cannot_see_is_taken_out_and_told(kind: str, case: Case) -> None:
+    record = parsed(kind, case)
+    assert record is not None
+
+    assert case["hides"] == [plain(removal.text).strip() for removal in record.removals]
+
+
 @pytest.mark.parametrize(("kind", "case"), [each for each in all_cases() if "headings" in each.values[1]])
 def test_headings_are_the_paths_of_what_stands_under_them(kind: str, case: Case) -> None:
     record = parsed(kind, case)

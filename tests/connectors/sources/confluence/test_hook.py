@@ -51,11 +51,31 @@ def token(secret: str = SECRET, algorithm: str = "HS256") -> str:
             Event("9", "permissions_updated_page", True),
         ),
         ({"event": "attachment_created", "attachment": {"id": "att5"}}, Event("att5", "attachment_created", False)),
+        ({"event": "attachment_created", "attachment": {"id": 5}}, Event("att5", "attachment_created", False)),
         ({"event": "something_else"}, Event("", "something_else", False)),
+        ({"page": {"id": 77}}, Event("77", "something", True)),
+        ({"space": {"key": "ENG"}}, Event("space:ENG", "something", True)),
+        ({}, Event("", "something", False)),
     ],
 )
 def test_an_event_names_what_to_look_at_and_whether_to_close_it(told: Any, expected: Event) -> None:
     assert HOOK.events(*_asked(told)) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ([{"id": 24444939, "fileName": "a.pdf"}], ["att24444939"]),
+        ([{"id": "att5"}, {"id": 6}], ["att5", "att6"]),
+        ([{"id": 5}, {"fileName": "b.pdf"}], ["att5", "77"]),
+        ([], ["77"]),
+        (["x", None], ["77"]),
+    ],
+)
+def test_files_may_be_told_in_a_list_and_without_an_id_their_page_is(files: list[Any], expected: list[str]) -> None:
+    told = {"event": "attachment_removed", "attachments": files, "attachedTo": {"id": 77, "contentType": "page"}}
+
+    assert HOOK.events(*_asked(told)) == [Event(key, "attachment_removed", True) for key in expected]
 
 
 def _asked(told: Any) -> tuple[dict[str, str], dict[str, str], bytes]:

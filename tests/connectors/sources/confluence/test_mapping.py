@@ -106,6 +106,24 @@ def test_properties_stand_down_the_first_column_or_along_the_first_row() -> None
     )
 
     assert of_storage(along) == {"Effective from": "2031-02-01", "Status": "Withdrawn"}
+    assert of_storage(along.replace("<td>2031-02-01</td>", "<td />")) == {"Effective from": "", "Status": "Withdrawn"}
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "<TD>Ann &amp; Bob &lt;all&gt;</TD>",
+        "<td class='a > b'><p>Ann <!-- not <td>Eve</td> -->&amp;&#32;Bob</p> &lt;all&gt;</td>",
+        '<td><ac:link><ri:page ri:content-title="x"/><ac:plain-text-link-body><![CDATA[Ann & Bob <all>]]>'
+        "</ac:plain-text-link-body></ac:link></td>",
+        "<td><ac:structured-macro ac:name='status'><ac:parameter ac:name='colour'>Red</ac:parameter>"
+        "</ac:structured-macro>Ann &#x26; Bob &lt;all></td>",
+    ],
+)
+def test_a_property_is_what_its_readers_see(cell: str) -> None:
+    body = f'<ac:structured-macro ac:name="details"><table><tr><th>Owner</th>{cell}</tr></table></ac:structured-macro>'
+
+    assert of_storage(f"<table><tr><td>a</td></tr></table><p/>{body}{body}") == {"Owner": "Ann & Bob <all>"}
 
 
 def test_a_period_that_ends_before_it_begins_is_none() -> None:

@@ -5,12 +5,14 @@ The numbers are those of public bug reports: EC elastic/connectors, ONX onyx-dot
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from tests.confluence_house import House, stocked
 from tests.connectors.sources.confluence.living import living, named, settled_in
+from tests.doubles.confluence.faults import status
 from tests.doubles.confluence.wiki import Assigned, Grant, anonymous, everyone, group, user
 
 
@@ -333,6 +335,30 @@ async def test_an_archived_space_answers_nothing(tmp_path: Path) -> None:
         await house.sync()
 
         assert set() == await readers(house, "Leaf")
+
+
+@pytest.mark.parametrize("edition", ["cloud", "datacenter"])
+async def test_a_new_space_under_the_key_of_a_deleted_one_opens_nothing_of_that(tmp_path: Path, edition: str) -> None:
+    """At the first look that sees another id, also where the new space can't be read whole then."""
+    wiki = stocked(edition)
+    wiki.space("SEC", user("ann"), user("robot"))
+    plans = wiki.page("SEC", "Secret plans")
+    async with settled_in(tmp_path, wiki) as house:
+        await house.sync(hurried=False)
+        assert plans.id in await house.visible("ann")
+        wiki.delete_space("SEC")
+        open_now = wiki.space("SEC", group(wiki.everybody_group) if edition == "datacenter" else everyone())
+        fresh = wiki.page("SEC", "Open to all")
+        house.server.fault(rf"spaces/{open_now.id}/pages|space-id={open_now.id}|spaceKey=SEC", status(500))
+        wiki.at += timedelta(minutes=30)
+        await house.sync(hurried=False)
+        seen = await house.seen("ann", "bob")
+
+        assert all(not keys & {plans.id, fresh.id} for keys in seen.values())
+        house.server.calm()
+        await house.sync(hurried=False)
+        assert fresh.id in await house.visible("bob")
+        assert await house.wrong() == {}
 
 
 # ---------------------------------------------------------------- Data Center

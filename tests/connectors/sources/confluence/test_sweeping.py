@@ -13,7 +13,7 @@ from connectors.records import Inherits, Own
 from connectors.sources.confluence.sweep import SEARCH_LAG, Sweep, Swept
 from policies.access import Unknown
 from tests.confluence_house import House, stocked
-from tests.connectors.sources.confluence.living import named, settled_in
+from tests.connectors.sources.confluence.living import living, named, settled_in
 from tests.doubles.confluence.faults import no_results, status
 from tests.doubles.vendor import changed
 
@@ -166,3 +166,15 @@ async def test_a_restriction_that_search_learns_late_is_outlived_by_no_lease(tmp
         house.server.calm()
         await swept(house)
         assert isinstance(await rules_of(house, "Leaf"), Own)
+
+
+async def test_what_events_close_in_spaces_that_are_not_read_is_forgotten(tmp_path: Path) -> None:
+    async with living(tmp_path, stocked(), settings={"spaces": ["PUB"]}) as house:
+        await house.sync()
+        elsewhere = named(house, "Top")
+        house.wiki.restrict(elsewhere, users=["ann", "robot"])
+        await house.tell(of_permissions=True)
+        assert elsewhere in await house.memory.closed()
+        await house.sync()
+
+        assert await house.memory.closed() == {}

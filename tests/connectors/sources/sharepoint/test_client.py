@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -339,8 +340,21 @@ async def test_a_budget_of_units_is_waited_for_and_directory_calls_are_free() ->
 
 def test_all_that_one_app_asks_in_one_tenant_is_of_one_budget() -> None:
     assert budget_of("tenant", "app") is budget_of("tenant", "app")
+    assert budget_of("Tenant", " APP") is budget_of("tenant", "app")
     assert budget_of("tenant", "app") is not budget_of("tenant", "other")
     assert budget_of("tenant", "app") is not budget_of("other", "app")
+
+
+async def test_nothing_is_asked_before_the_time_that_was_asked_for_however_long() -> None:
+    """EC PR 1702 (92): seconds are seconds, and none of them is cut off."""
+    budget = Budget()
+    assert budget.sent_away({"retry-after": "3600"}) == 3600
+    for ask in (budget.rest, partial(budget.graph, 1.0)):
+        with pytest.raises(Transient, match="pause"):
+            await ask()
+
+    left = budget._silent_until - asyncio.get_running_loop().time()
+    assert 3590 < left <= 3600
 
 
 async def test_what_fails_among_several_ends_them_all() -> None:

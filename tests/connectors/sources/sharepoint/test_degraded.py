@@ -132,3 +132,22 @@ async def test_an_entry_under_another_name_is_another_person(here: Office) -> No
 
     assert await here.house.over() == []
     assert closed.name in await here.house.names(here.cleo)
+
+
+async def test_a_directory_that_does_not_tell_people_apart_closes_no_list(here: Office) -> None:
+    """User.Read.All is taken back: nothing is lost but time, and no library is read from nothing for it."""
+    tenant, house = here.house.tenant, here.house
+    tenant.gaps = Gaps(directory_ids=True)
+    await house.sync()
+    tenant.add(here.site.site_group("Visitors"), tenant.person("dora"))
+    tenant.grant(here.site.web, here.cleo)
+    house.vendor.fault("users/", status(403))
+    report = await house.sync()
+    house.vendor.mend()
+    assert any("User.Read.All" in problem for problem in report.problems)
+    assert await house.names(here.asha) == {"handbook.md"}
+
+    house.vendor.count.clear()
+    assert (await house.sync()).complete
+    assert house.vendor.count.requests["delta without token"] == 0
+    assert await house.names(here.cleo) == {"handbook.md"}

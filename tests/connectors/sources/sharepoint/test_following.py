@@ -103,6 +103,17 @@ async def test_what_delta_tells_of_a_folder_is_looked_for_below_it(here: Office)
     assert not [each for each in house.vendor.count.asked if "/items?" in each]
 
 
+async def test_a_short_lease_is_renewed_before_it_ends(here: Office) -> None:
+    """Everybody sees all the time what he may: what a lease rests on is looked at more often where it is short."""
+    house = here.house
+    house.settings["lease"] = "1h"
+    await house.sync()
+    house.pause = timedelta(minutes=11)
+    for _ in range(6):
+        await house.sync(hurried=False)
+        assert await house.names(here.asha) == {"handbook.md"}
+
+
 async def test_fields_of_a_site_that_are_null_stop_nothing(here: Office) -> None:
     """EC PR 3542."""
 

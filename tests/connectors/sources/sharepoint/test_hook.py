@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -33,10 +34,20 @@ def test_what_carries_our_secret_is_about_its_library_and_closes_nothing() -> No
 
 
 @pytest.mark.parametrize(
-    "said", [body("wrong"), body(STATE, "wrong"), body(None), body(), b"", b"[]", b"{", b'{"value": 7}', b"\xff"]
+    "said", [body("wrong"), body("wrong", None), body(None), body(), b"", b"[]", b"{", b'{"value": 7}', b"\xff"]
 )
 def test_what_does_not_prove_that_it_is_graph_is_nothing(said: bytes) -> None:
     assert HOOK.events({}, {}, said) is None
+
+
+def test_of_one_request_each_source_takes_what_is_its_own() -> None:
+    other = client_state("the app's key", "other")
+    told = json.loads(body(STATE, "wrong", other))
+    told["value"][2]["resource"] = "drives/b!2/root"
+    written = json.dumps(told).encode()
+
+    assert [each.key for each in HOOK.events({}, {}, written) or ()] == [of_drive("b!1")]
+    assert [each.key for each in GraphHook(other).events({}, {}, written) or ()] == [of_drive("b!2")]
 
 
 def test_the_secret_is_of_one_source_and_says_nothing_of_the_key() -> None:
@@ -84,6 +95,26 @@ async def test_a_library_has_one_subscription_that_is_renewed_at_half_of_its_lif
     assert len(held) == 1
 
 
+@pytest.mark.parametrize("what", ["certificate", "address"])
+async def test_a_subscription_is_made_anew_with_what_it_is_believed_by(
+    open_office: Callable[..., AbstractAsyncContextManager[Office]], answered: str, what: str
+) -> None:
+    async with open_office() as here:
+        house = here.house
+        house.settings["notification_url"] = answered
+        await house.sync()
+        held = house.vendor.graph.subscriptions.all
+        [first] = list(held)
+        if what == "address":
+            house.settings["notification_url"] = f"{answered}?of=intranet"
+        else:
+            house.name = "renamed"  # the secret is of the source's name as it is of the certificate
+        await house.sync()
+
+    assert first not in held
+    assert len(held) == 1
+
+
 async def told(here: Office, library: Library) -> None:
     """Graph tells that something changed in a library."""
     async with here.house.far() as far:
@@ -99,7 +130,7 @@ async def doubted(here: Office) -> bool:
     async with here.house.far() as far:
         assert far.doubts is not None
         [document] = [DocumentId(here.house.name, each.key) async for each in here.house.memory.placed()]
-        return (await far.doubts())(document)
+        return document in await far.doubts([document])
 
 
 @pytest.mark.parametrize("setting", ["sensitive", "all"])

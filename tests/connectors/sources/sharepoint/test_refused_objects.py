@@ -211,3 +211,21 @@ async def test_a_subsite_that_refuses_is_closed_alone(here: Office, place: str) 
     house.vendor.mend()
     await house.sync()
     assert await house.names(here.asha) == {"handbook.md", "new.md", "below.md"}
+
+
+@pytest.mark.parametrize("place", ["/_api/web", "/_api/web/lists", "/_api/web/roleassignments"])
+async def test_a_subsite_that_does_not_answer_goes_dark_alone(here: Office, place: str) -> None:
+    """What is known of it stays until its leases end; the site above is looked at and stays."""
+    tenant, house = here.house.tenant, here.house
+    sub = tenant.subsite(here.site.web, "sub", unique=True)
+    tenant.grant(sub, here.asha)
+    tenant.file(sub.lists[0], "below.md", "In a site below")
+    await house.sync()
+    house.vendor.fault(f"{sub.path}{place}", status(500))
+    house.pause = timedelta(hours=13)
+    report = await house.sync(hurried=False)
+    assert any(sub.path in problem for problem in report.problems)
+    assert await house.names(here.asha) == {"handbook.md", "below.md"}
+
+    await house.sync(hurried=False)
+    assert await house.names(here.asha) == {"handbook.md"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -174,11 +175,93 @@ async def test_a_link_ends_when_it_expires_without_anybody_telling(here: Office)
     assert await here.house.names(here.cleo) == set()
 
 
+async def test_a_link_ends_in_time_although_no_sync_runs(here: Office) -> None:
+    """For everybody, until the next sync, which states the rest anew."""
+    tenant = here.house.tenant
+    tenant.link(here.file, here.cleo, expires=tenant.at + timedelta(hours=2))
+    await here.house.sync()
+    tenant.wait(timedelta(hours=2))
+    assert await here.house.names(here.cleo) == set()
+
+    await here.house.sync(hurried=False)
+    assert await here.house.names(here.asha) == {"handbook.md"}
+    await exact(here)
+
+
+@pytest.mark.parametrize(
+    ("place", "hours"),
+    [("/root/delta", 1), ("/root/delta", 3), ("siteusers", 3), ("sitegroups", 3)],
+)
+async def test_a_link_ends_in_time_although_something_can_not_be_read(here: Office, place: str, hours: int) -> None:
+    """And only whom nothing but the link let in is out. One link ends after the other; the second lets in one more."""
+    tenant = here.house.tenant
+    tenant.link(here.file, here.cleo, here.asha, tenant.person("eli"), expires=tenant.at + timedelta(hours=1))
+    tenant.link(here.file, here.cleo, tenant.person("dora"), expires=tenant.at + timedelta(hours=3))
+    await here.house.sync()
+    here.house.vendor.fault(place, wire.status(500))
+    await here.house.sync()
+    tenant.wait(timedelta(hours=hours))
+    await here.house.sync(hurried=False)
+
+    assert await here.house.names(here.asha) == {"handbook.md"}
+    await exact(here)
+
+
 async def test_a_link_with_a_password_grants_nothing(here: Office) -> None:
     here.house.tenant.link(here.file, here.cleo, password=True)
     await here.house.sync()
 
     assert await here.house.names(here.cleo) == set()
+
+
+def no_links(asked: wire.Asked, reply: wire.Reply) -> wire.Reply:
+    assert isinstance(reply.body, dict)
+    return replace(reply, body={"value": [row for row in reply.body["value"] if "link" not in row]})
+
+
+@pytest.mark.parametrize("state", [400, 403, 404, 501, "missing"])
+async def test_a_link_of_which_nobody_says_until_when_it_counts_grants_nothing(here: Office, state: int | str) -> None:
+    here.house.tenant.link(here.file, here.cleo)
+    here.house.vendor.fault("/permissions", wire.status(state) if isinstance(state, int) else no_links)
+    await here.house.sync()
+    assert await here.house.names(here.cleo) == set()
+    assert await here.house.names(here.asha) == {"handbook.md"}
+
+    here.house.vendor.mend()
+    await here.house.sync()
+    assert await here.house.names(here.cleo) == {"handbook.md"}
+
+
+@pytest.mark.parametrize("state", [403, 404, "missing"])
+async def test_a_link_that_landed_from_a_folder_that_does_not_tell_of_it_grants_nothing(
+    here: Office, state: int | str
+) -> None:
+    tenant, library = here.house.tenant, here.site.web.lists[0]
+    folder = tenant.folder(library, "Folder")
+    own = tenant.file(library, "own.md", "With rights of its own", folder)
+    tenant.break_inheritance(own, copy=False)
+    tenant.link(folder, here.cleo, pushed=True)
+    here.house.vendor.fault(f"items/{own.drive_item}/permissions", no_links)
+    here.house.vendor.fault(
+        f"items/{folder.drive_item}/permissions", wire.status(state) if isinstance(state, int) else no_links
+    )
+    await here.house.sync()
+    assert await here.house.names(here.cleo) == set()
+
+    here.house.vendor.mend()
+    here.house.vendor.fault(f"items/{own.drive_item}/permissions", no_links)
+    await here.house.sync()
+    assert await here.house.names(here.cleo) == {"own.md"}
+
+
+async def test_a_link_that_is_among_the_rights_of_a_library_grants_nothing(here: Office) -> None:
+    """Of a library Graph does not tell until when its links count."""
+    tenant, library = here.house.tenant, here.site.web.lists[0]
+    link = tenant.link(tenant.file(library, "shared.md", "Shared with one"), here.cleo)
+    tenant.grant(library, link.group)
+    await here.house.sync()
+
+    assert await here.house.names(here.cleo) == {"shared.md"}
 
 
 async def test_every_page_of_rights_and_of_members_is_read(here: Office) -> None:
@@ -329,14 +412,47 @@ async def test_a_recycled_name_gives_the_next_person_nothing(here: Office) -> No
     assert await here.house.names(here.ben) == set()
 
 
-async def test_a_name_recycled_before_the_first_sync_gives_the_next_person_nothing(here: Office) -> None:
+@pytest.mark.parametrize("where", ["group", "file", "admin"])
+async def test_a_name_recycled_before_the_first_sync_gives_the_next_person_nothing(here: Office, where: str) -> None:
     """The site goes on naming the old one; only the id that it tells of its users says who that is."""
     tenant = here.house.tenant
-    tenant.grant(here.file, here.ben)
-    next_ben = tenant.recycle(here.ben, "ben-next")
+    dora = tenant.person("dora")
+    match where:
+        case "group":
+            tenant.add(here.site.site_group("Visitors"), dora)
+        case "file":
+            tenant.grant(here.file, dora)
+        case _:
+            tenant.set_admin(here.site, dora)
+    next_dora = tenant.recycle(dora, "dora-next")
     await here.house.sync()
 
-    assert await here.house.names(next_ben) == set()
+    assert await here.house.names(next_dora) == set()
+
+
+async def test_a_name_of_which_a_site_tells_no_id_although_it_tells_others_is_not_looked_up(here: Office) -> None:
+    tenant = here.house.tenant
+    dora = tenant.person("dora")
+    tenant.grant(here.file, dora)
+    tenant.entry(here.site, dora).oid = None  # as of one whom the directory has forgotten
+    next_dora = tenant.recycle(dora, "dora-next")
+    await here.house.sync()
+
+    assert await here.house.names(next_dora) == set()
+
+
+async def test_who_came_after_the_users_of_a_site_were_read_is_asked_for_alone(here: Office) -> None:
+    tenant = here.house.tenant
+
+    def grant(asked: wire.Asked, reply: wire.Reply) -> wire.Reply:
+        tenant.grant(here.file, here.cleo)
+        return reply
+
+    here.house.vendor.fault("web/siteusers", grant, times=1)
+    await here.house.sync()
+
+    assert await here.house.names(here.cleo) == {"handbook.md"}
+    assert await here.house.over() == []
 
 
 async def test_a_name_recycled_where_sites_tell_no_ids_is_dropped(here: Office) -> None:
@@ -433,6 +549,26 @@ async def test_rights_that_can_not_be_read_are_nobodys(here: Office, who: str) -
 
     assert "inner.md" not in await here.house.names(here.asha)
     assert await here.house.over() == []
+
+
+@pytest.mark.parametrize("place", ["/permissions", r"sitegroups.*\({}\)/users"])
+async def test_who_lost_a_right_is_out_although_links_or_groups_can_not_be_read(here: Office, place: str) -> None:
+    tenant = here.house.tenant
+    link = tenant.link(here.file, here.ben)
+    tenant.grant(here.file, here.cleo)
+    tenant.grant(here.file, here.staff)
+    await here.house.sync()
+    assert await here.house.names(here.cleo) == {"handbook.md"}
+
+    tenant.revoke(here.file, here.cleo)
+    fault = here.house.vendor.fault(place.format(link.group.id), wire.status(500))
+    await here.house.sync()
+    assert await here.house.names(here.cleo) == set()
+    assert await here.house.names(here.asha) == {"handbook.md"}
+
+    here.house.vendor.mend(fault)
+    await here.house.sync()
+    await exact(here)
 
 
 async def test_restricted_access_control_is_asked_for_as_well(open_office: Opening) -> None:
