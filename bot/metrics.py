@@ -56,6 +56,11 @@ class Metrics:
             "Questions not answered because one person asked nearly the same too often.",
             registry=registry,
         )
+        self.given_up = Counter(
+            "footnote_slack_given_up",
+            "Requests that were acknowledged and whose asker could not be told anything.",
+            registry=registry,
+        )
         for outcome in ("answered", "abstained", "unlinked", "refused", "busy"):
             self.asks.labels(outcome)  # there from the first scrape, at 0
 

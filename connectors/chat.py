@@ -227,6 +227,9 @@ class Lines(Protocol):
 # ---------------------------------------------------------------- letters
 
 
+TurnedAway = Literal["person is full", "workspace is full"]
+
+
 @dataclass(frozen=True, slots=True)
 class Letter:
     """Something that waits for an answer."""
@@ -234,6 +237,7 @@ class Letter:
     number: int
     body: Mapping[str, Any]
     times: int  # it was begun, this one included
+    turned_away: TurnedAway | None = None  # it is not to be answered: its sender is to be told why
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +248,8 @@ class MostWaiting:
     workspace: int
 
 
-Received = Literal["accepted", "twice", "person is full", "workspace is full"]
+Received = Literal["accepted", "twice", "person is full", "workspace is full", "full"]
+"""`full`: not even who is turned away can be told so later, and nothing of it is kept."""
 
 
 class Inbox(Protocol):
@@ -258,13 +263,17 @@ class Inbox(Protocol):
         body: Mapping[str, Any],
         limits: MostWaiting,
         now: datetime,
+        *,
+        told: bool = False,
     ) -> Received:
-        """Keep a letter, durable when this returns, unless one of its keys was met before or too many wait. Its keys
-        are kept in any case. `person`: whose limit it counts against."""
+        """Keep a letter, durable when this returns, unless one of its keys was met before or too many wait; its keys
+        are kept even so. `person`: whose limit it counts against. `told`: where too many wait, it is kept outside the
+        limits for its sender to be told so; where too many of these wait, too, nothing is kept, and no keys."""
         ...
 
-    async def take(self, now: datetime) -> Letter | None:
-        """The oldest letter that is due, of somebody for whom none is under way; ours until the lease runs out."""
+    async def take(self, now: datetime, *, turned_away: bool = True) -> Letter | None:
+        """The oldest letter that is due, of somebody for whom none is under way; ours until the lease runs out. Those
+        that were turned away come before others, if they are wanted."""
         ...
 
     async def hold(self, number: int, now: datetime) -> bool:
@@ -276,7 +285,7 @@ class Inbox(Protocol):
         ...
 
     async def close(self, number: int) -> None:
-        """Answered, or given up: its body is forgotten, its keys stay."""
+        """Answered, or given up: its body is forgotten, its keys stay. One that is not ours any more is left alone."""
         ...
 
     async def recover(self) -> int:

@@ -75,14 +75,21 @@ class Answerer:
         await self._answer(asked, mark, kept)
 
     async def apologise(self, letter: Letter) -> None:
-        """Say that there is no answer now, to the asker alone."""
+        """Say that there is no answer now, to the asker alone, unless he has one, or was told so, already."""
         asked, mark = _question(letter.body)
+        with suppress(DoorError):  # told twice is better than not at all
+            kept = await self.memory.find(mark)
+            if letter.times > 1 and await self.delivery.done(asked, mark, kept):
+                return
         await self.delivery.alone(asked, sentence(BUSY, mark))
 
-    async def turn_away(self, asked: Asked, words: str) -> None:
-        """Say why it is not taken, to the asker alone."""
-        with suppress(DoorError):
-            await self.delivery.alone(asked, sentence(words))
+    async def turn_away(self, asked: Asked, mark: str, words: str, *, again: bool) -> None:
+        """Say why it is not taken, to the asker alone. `again`: that may have been said before."""
+        if again and asked.surface == "direct":
+            with suppress(DoorError):  # told twice is better than not at all
+                if await self.chat.said(asked.channel, asked.thread or asked.ts, mark):
+                    return
+        await self.delivery.alone(asked, sentence(words, mark))
 
     def stop(self, asker: str, channel: str, thread: str) -> bool:
         """End the work on what this person asked in this thread; whether there was any here."""

@@ -44,6 +44,9 @@ class Clerk:
     async def answer(self, letter: Letter) -> None:
         """Do it, or say why not. Raises DoorError when that could not be delivered."""
         content, mark = opened(letter.body)
+        if letter.turned_away is not None:
+            await self._turn_away(content, mark, letter)
+            return
         match content:
             case Asked():
                 await self.answerer.answer(letter)
@@ -56,7 +59,10 @@ class Clerk:
 
     async def apologise(self, letter: Letter) -> None:
         """Say that it can't be done now, to the asker alone."""
-        content, _ = opened(letter.body)
+        content, mark = opened(letter.body)
+        if letter.turned_away is not None:
+            await self._turn_away(content, mark, letter)
+            return
         match content:
             case Asked():
                 await self.answerer.apologise(letter)
@@ -65,14 +71,15 @@ class Clerk:
             case HomeOpened():
                 return
 
-    async def turn_away(self, content: Content, words: str) -> None:
+    async def _turn_away(self, content: Content, mark: str, letter: Letter) -> None:
         """Say why it is not taken, to the asker alone."""
+        person = letter.turned_away == "person is full"
+        words = sentences.PERSON_FULL if person else sentences.WORKSPACE_FULL
         match content:
             case Asked():
-                await self.answerer.turn_away(content, words)
+                await self.answerer.turn_away(content, mark, words, again=letter.times > 1)
             case Pressed() | Submitted():
-                with suppress(DoorError):
-                    await self._tell(content, words)
+                await self._tell(content, words)
             case HomeOpened():
                 return
 

@@ -22,7 +22,8 @@ GRACE = 15.0  # seconds for what is under way when we are told to end
 _LONGEST = 180.0  # seconds for one letter
 _BEAT = 15.0  # seconds between renewals of a lease
 _POLL = 1.0  # seconds between looks for letters that others received or that became due
-_MOST_TIMES = 6
+_MOST_TIMES = 6  # that an answer is tried
+_MOST_APOLOGIES = 30  # that an apology is tried after that: for about an hour
 _FIRST_PAUSE = 3.0  # seconds before the second time, doubled each time
 _LONGEST_PAUSE = 120.0
 _SWEEP = timedelta(hours=1)
@@ -50,10 +51,12 @@ class Desk:
         grace: float = GRACE,
         beat: float = _BEAT,
         also: Callable[[datetime], Awaitable[object]] | None = None,
+        given_up: Callable[[], object] = lambda: None,
     ) -> None:
         """`grace`: seconds for what is under way at the end; `beat`: between renewals of a lease; `also`: what else is
-        to be forgotten now and then."""
+        to be forgotten now and then; `given_up`: told of each letter whose asker could not be told anything."""
         self._also = also
+        self._given_up = given_up
         self._grace = grace
         self._beat = beat
         self._inbox = inbox
@@ -63,6 +66,7 @@ class Desk:
         self._rung = asyncio.Event()
         self._closing = False
         self._slots = asyncio.Semaphore(AT_ONCE)
+        self._telling = False  # whether somebody who was turned away is being told so: one at a time
         self._swept: datetime | None = None
         self._running: asyncio.Task[None] | None = None
 
@@ -96,6 +100,7 @@ class Desk:
                     self._slots.release()
                     await self._pause()
                 else:
+                    self._telling = self._telling or letter.turned_away is not None
                     group.create_task(self._serve(letter))
 
     async def _pause(self) -> None:
@@ -113,7 +118,7 @@ class Desk:
                 await self._inbox.forget(now - _KEPT)
                 if self._also is not None:
                     await self._also(now)
-            return await self._inbox.take(now)
+            return await self._inbox.take(now, turned_away=not self._telling)
         except Exception as error:  # a task boundary: whatever is wrong with one look, the next may find a letter
             self._log.error("letters can't be taken", error=where(error))
             return None
@@ -121,8 +126,10 @@ class Desk:
     async def _serve(self, letter: Letter) -> None:
         """Answer one letter and say so, or put it back. Nothing but a cancellation comes out."""
         try:
-            trouble = await self._within_lease(letter, self._answers.answer)
-            await self._settle(letter, trouble)
+            if letter.times > _MOST_TIMES:  # it was begun so often, also where the process never came to say so
+                await self._apologise(letter)
+            else:
+                await self._settle(letter, await self._within_lease(letter, self._answers.answer))
         except asyncio.CancelledError:
             with suppress(DoorError):
                 await asyncio.shield(self._inbox.put_back(letter.number, self._clock()))
@@ -130,6 +137,8 @@ class Desk:
         except DoorError as error:  # the ledger is away; the lease runs out
             self._log.error("a letter can't be closed", error=where(error))
         finally:
+            if letter.turned_away is not None:
+                self._telling = False
             self._slots.release()
             self.ring()
 
@@ -166,8 +175,20 @@ class Desk:
         elif letter.times < _MOST_TIMES:
             await self._inbox.put_back(letter.number, self._clock() + _wait(trouble, letter.times))
         else:
-            await self._within_lease(letter, self._answers.apologise)
-            await self._inbox.close(letter.number)
+            await self._apologise(letter)
+
+    async def _apologise(self, letter: Letter) -> None:
+        """Tell the asker that there is no answer; later again where that could not be told either."""
+        left = _MOST_TIMES + _MOST_APOLOGIES - letter.times
+        trouble = await self._within_lease(letter, self._answers.apologise) if left >= 0 else None
+        if trouble is not None and not isinstance(trouble, Skip) and left > 0:
+            self._log.warning("an asker could not be told that there is no answer", error=where(trouble))
+            await self._inbox.put_back(letter.number, self._clock() + timedelta(seconds=_LONGEST_PAUSE))
+            return
+        if trouble is not None or left < 0:
+            self._log.error("a letter is given up: its asker can't be told anything", attempt=letter.times)
+            self._given_up()
+        await self._inbox.close(letter.number)
 
 
 def _wait(trouble: Exception, times: int) -> timedelta:

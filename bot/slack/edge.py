@@ -14,7 +14,7 @@ from aiohttp import web
 
 from bot.metrics import Metrics
 from bot.slack.incoming import understood
-from bot.slack.intake import LIMITS, Intake, Reply
+from bot.slack.intake import LIMITS, Intake, Reply, deadline
 from bot.slack.reading import Malformed
 from bot.slack.signature import is_slacks
 from connectors.chat import Workspace
@@ -48,12 +48,13 @@ class Edge:
         encoded = "Content-Encoding" in request.headers  # what was signed are other bytes then
         if encoded or not is_slacks(self._secret or "", timestamp, signature, body, self._clock()):
             return self._answered("not slack's", web.Response(status=401))
-        us = await self._intake.us()
+        by = deadline()
+        us = await self._intake.us(by)
         try:
             incoming = understood(request.headers.get("Content-Type", ""), body, us or _NOBODY)
         except Malformed:
             return self._answered("malformed", web.Response(status=400))
-        reply = await self._intake.take(incoming, us)
+        reply = await self._intake.take(incoming, us, by)
         return self._answered(reply.how, _response(reply))
 
     def _answered(self, how: str, response: web.Response) -> web.Response:

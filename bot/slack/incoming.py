@@ -16,6 +16,9 @@ from bot.slack.pressing import About, HomeOpened, Nothing, Pressed, Stopped, Sub
 from bot.slack.reading import Malformed, a_user, an_id, an_object, is_id, typed, words
 from connectors.chat import Workspace
 
+COMMAND = "command"
+"""Why a command is ignored that came before it is known who we are, and so whose it is."""
+
 _MOST_FIELDS = 50  # of a form
 
 
@@ -195,6 +198,8 @@ def commanded(fields: Mapping[str, Any], us: Workspace) -> Incoming:
 
 
 def _command(fields: Mapping[str, str], us: Workspace) -> Incoming:
+    if not us.team:
+        return Ignored(COMMAND)
     organisation = us.enterprise is not None and fields.get("enterprise_id") == us.enterprise
     if fields.get("team_id") != us.team and not organisation:
         return Ignored("another workspace")

@@ -18,14 +18,14 @@ from bot.slack import sentences
 from bot.slack.blocks import sentence
 from bot.slack.clerk import Clerk
 from bot.slack.desk import Desk
-from bot.slack.incoming import Asked, Challenge, Changed, Ignored, Incoming
+from bot.slack.incoming import COMMAND, Asked, Challenge, Changed, Ignored, Incoming
 from bot.slack.letters import letter_of
 from bot.slack.pressing import About, HomeOpened, Pressed, Stopped, Submitted
 from connectors.chat import Chat, Inbox, Message, MostWaiting, Received, Workspace
 from connectors.errors import DoorError
 
 LIMITS = MostWaiting(person=5, workspace=200)
-ACCEPTING = 2.2  # seconds for everything before the acknowledgement: Slack waits three
+_ACCEPTING = 2.2  # seconds for everything before the acknowledgement: Slack waits three
 _AT_ONCE = 50  # things that are done beside the letters at the same time
 _CLOSING = 5.0  # seconds for these at the end
 _COMMANDS = {"": sentences.HELP, "help": sentences.HELP, "privacy": sentences.PRIVACY, "sources": sentences.NOT_YET}
@@ -38,6 +38,9 @@ class Reply:
     how: str
     acknowledged: bool = True
     content: Mapping[str, Any] | None = None
+
+
+_BUSY = Reply("busy", acknowledged=False)
 
 
 class Intake:
@@ -65,16 +68,16 @@ class Intake:
         if self._beside:
             await asyncio.wait(self._beside, timeout=_CLOSING)
 
-    async def us(self) -> Workspace | None:
-        """Who we are; None while Slack does not tell."""
+    async def us(self, deadline: float) -> Workspace | None:
+        """Who we are; None while Slack does not tell, and at the deadline of the event loop's clock."""
         try:
-            async with asyncio.timeout(ACCEPTING):
+            async with asyncio.timeout_at(deadline):
                 return await self._chat.workspace()
         except (DoorError, TimeoutError):
             return None
 
-    async def take(self, incoming: Incoming, us: Workspace | None) -> Reply:
-        """Take it in."""
+    async def take(self, incoming: Incoming, us: Workspace | None, deadline: float) -> Reply:
+        """Take it in, or say at the deadline that it was not."""
         match incoming:
             case Challenge(text):
                 return Reply("challenge", content={"challenge": text})
@@ -82,10 +85,12 @@ class Intake:
                 return Reply("ignored")
             case Asked() if incoming.surface == "command" and (words := self._said_at_once(incoming)):
                 return Reply("command", content=shown(sentence(words)))
+            case Ignored(why) if why == COMMAND:
+                return _BUSY_COMMAND
             case _ if us is None:  # we don't know who we are yet, so it can't be told whom this is for
-                return Reply("busy", acknowledged=False)
+                return _BUSY
             case Asked() | Pressed() | Submitted() | HomeOpened():
-                return await self._letter(incoming, us)
+                return await self._letter(incoming, us, deadline)
             case About():
                 return self._do("form", self._clerk.show_ask(incoming, secrets.token_hex(16)))
             case Stopped(asker, channel, thread):
@@ -97,25 +102,27 @@ class Intake:
             case _:
                 return Reply("ignored")
 
-    async def _letter(self, content: Asked | Pressed | Submitted | HomeOpened, us: Workspace) -> Reply:
+    async def _letter(self, content: Asked | Pressed | Submitted | HomeOpened, us: Workspace, deadline: float) -> Reply:
         command = isinstance(content, Asked) and content.surface == "command"
+        # Who gave a command is told at once; whoever looks at his own page sees it as it was.
+        told = not command and not isinstance(content, HomeOpened)
         body = letter_of(content, secrets.token_hex(16))
         try:
-            async with asyncio.timeout(ACCEPTING):
+            async with asyncio.timeout_at(deadline):
                 received = await self._inbox.receive(
-                    content.keys, us.team, content.account, body, self._limits, self._clock()
+                    content.keys, us.team, content.account, body, self._limits, self._clock(), told=told
                 )
         except (DoorError, TimeoutError):
             # Slack delivers an event again that was not acknowledged, and never a command.
-            return Reply("busy", content=shown(sentence(BUSY))) if command else Reply("busy", acknowledged=False)
-        if received == "accepted":
+            return _BUSY_COMMAND if command else _BUSY
+        if received == "full":
+            return _BUSY
+        if received != "twice":
             self._desk.ring()
-            if isinstance(content, Pressed) and content.deed == "bad":
-                return self._do(received, self._clerk.show_reasons(content))
         if command and isinstance(content, Asked):
             return self._command_taken(content, received)
-        if words := _turned_away(received):
-            return self._do(received, self._clerk.turn_away(content, words))
+        if received == "accepted" and isinstance(content, Pressed) and content.deed == "bad":
+            return self._do(received, self._clerk.show_reasons(content))
         return Reply(received)
 
     def _command_taken(self, asked: Asked, received: Received) -> Reply:
@@ -138,9 +145,14 @@ class Intake:
             task = asyncio.create_task(work)
             self._beside.add(task)
             task.add_done_callback(self._beside.discard)
-        else:
-            work.close()
-        return Reply(how)
+            return Reply(how)
+        work.close()  # Slack tells whoever pressed that it did not work
+        return _BUSY
+
+
+def deadline() -> float:
+    """When what comes now must be acknowledged, by the event loop's clock."""
+    return asyncio.get_running_loop().time() + _ACCEPTING
 
 
 def _said_at_once(asked: Asked) -> str | None:
@@ -170,3 +182,6 @@ def _turned_away(received: Received) -> str | None:
 def shown(message: Message) -> Mapping[str, Any]:
     """The immediate answer to a command, for the person who gave it."""
     return {"response_type": "ephemeral", "text": message.text, "blocks": list(message.blocks)}
+
+
+_BUSY_COMMAND = Reply("busy", content=shown(sentence(BUSY)))

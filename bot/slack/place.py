@@ -56,9 +56,10 @@ class Accounts:
         somebody who can't be told."""
         async with self._listing:
             if self._listed is None or self._clock() - self._listed >= _KEPT:
+                began = self._clock()  # so that nobody listed has had his time before the list has
                 for each in await self._chat.people(_MOST_PEOPLE) or ():
                     self._keep(each)
-                self._listed = self._clock()
+                self._listed = began
         missing = [user for user in users if self._lately(user) is None]
         if len(missing) > _MOST_UNLISTED:
             return [None]
@@ -66,17 +67,18 @@ class Accounts:
         return [self._lately(user) for user in users]
 
     def drop(self, user: str) -> None:
-        """Slack said that something about him changed."""
+        """Slack said that something about him changed. It says so of every change of a status, so that the list of
+        everybody stays: it may be asked for a few times a minute only."""
         self._kept.pop(user, None)
-        self._listed = None
 
     def _lately(self, user: str) -> Account | None:
         kept = self._kept.get(user)
         return kept[1] if kept is not None and self._clock() - kept[0] < _KEPT else None
 
     def _keep(self, account: Account) -> None:
+        self._kept.pop(account.id, None)
         if len(self._kept) >= _MOST_KEPT:
-            self._kept.clear()
+            del self._kept[next(iter(self._kept))]  # the one that was kept first
         self._kept[account.id] = (self._clock(), account)
 
 

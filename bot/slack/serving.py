@@ -61,7 +61,8 @@ async def in_slack(
             await app.exchanges.forget(now)
             await app.tickets.forget(now - _TICKETS_KEPT)
 
-        desk = await stack.enter_async_context(Desk(app.inbox, clerk, app.clock, log, also=forget))
+        given_up = metrics.given_up.inc
+        desk = await stack.enter_async_context(Desk(app.inbox, clerk, app.clock, log, also=forget, given_up=given_up))
         intake = Intake(chat, app.inbox, desk, clerk, app.clock, limits)
         stack.push_async_callback(intake.close)
         edge = Edge(secret.reveal() if secret else None, intake, app.clock, metrics)

@@ -15,7 +15,7 @@ from typing import Any
 from bot.answering.trace import where
 from bot.metrics import Metrics
 from bot.slack.incoming import Ignored, Incoming, commanded, delivered, done
-from bot.slack.intake import Intake
+from bot.slack.intake import Intake, deadline
 from bot.slack.reading import Malformed
 from connectors.chat import Envelope, Leaving, Line, Lines, Workspace
 from connectors.errors import DoorError, Stop
@@ -88,13 +88,14 @@ class Sockets:
                 await asyncio.wait(taking, timeout=_LEAVING)
 
     async def _take(self, line: Line, envelope: Envelope) -> None:
-        us = await self._intake.us()
+        by = deadline()
+        us = await self._intake.us(by)
         try:
             incoming = _understood(envelope.kind, envelope.payload, us or _NOBODY)
         except (Malformed, ValueError):
             incoming = Ignored("malformed")
         try:
-            reply = await self._intake.take(incoming, us)
+            reply = await self._intake.take(incoming, us, by)
             self._metrics.slack_requests.labels(reply.how).inc()
             if reply.acknowledged:
                 await line.acknowledge(envelope.id, reply.content)

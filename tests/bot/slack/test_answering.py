@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
@@ -13,11 +14,13 @@ import pytest
 from bot.answering.outcome import ABSTAINED, BUSY, UNLINKED
 from bot.slack import sentences
 from bot.slack.incoming import Asked
-from bot.slack.place import Roster, roster
+from bot.slack.place import Accounts, Roster, roster
+from connectors.chat import Account
 from connectors.slack import SlackWeb
 from policies.audience import PlaceKind
 from tests.doubles.slack import OUR_USER, TEAM, TOKEN, Said
 from tests.doubles.slack_house import HURRIED, House, house
+from tests.policies.given import NOW
 from tests.world import World
 
 TRAVEL = "Which airfare needs approval?"
@@ -358,6 +361,40 @@ async def test_in_a_large_public_channel_the_rule_for_every_employee_counts_and_
     assert places == [*([("C1", None)] if other == "full member" else alone_twice), *alone_twice]
     assert len(at.slack.to("users.info")) <= 12
     assert len(at.slack.to("users.list")) == 2  # one list of two pages, for both questions
+
+
+async def test_whose_account_changes_is_asked_for_anew_and_nobody_else(at: House) -> None:
+    at.slack.page = 500
+    at.slack.channel("C1", ASHA, *(at.slack.user(f"U{number:05d}") for number in range(201)))
+    await at.ask(at.slack.mention(ASHA, "C1", TRAVEL))
+    for number in range(3):  # a status that comes and goes
+        assert await at.send.event(at.slack.delivery({"type": "user_change", "user": {"id": "U00007"}})) == (200, "")
+        await at.ask(at.slack.mention(ASHA, "C1", f"{TRAVEL} {number}"))
+    asked = Counter(each.arguments["user"] for each in at.slack.to("users.info"))
+    at.slack.user("U00007", is_restricted=True)
+    await at.send.event(at.slack.delivery({"type": "user_change", "user": {"id": "U00007"}}))
+    await at.ask(at.slack.mention(ASHA, "C1", TRAVEL))
+
+    assert len(at.slack.to("users.list")) == 1
+    assert (asked["U00007"], set(asked)) == (3, {"U00007", ASHA})
+    assert [(each.channel, each.to) for each in at.slack.said] == [*[("C1", None)] * 4, ("D0ASHA", None), ("C1", ASHA)]
+
+
+async def test_a_list_of_very_many_is_kept_whole_whoever_was_known_before() -> None:
+    everybody = [Account(f"U{number}", TEAM, True, True, guest=False, stranger=False) for number in range(20_000)]
+
+    class Many:
+        async def account(self, user: str) -> Account:
+            return replace(everybody[0], id=user)
+
+        async def people(self, _most: int) -> list[Account]:
+            return everybody
+
+    accounts = Accounts(Many(), lambda: NOW)  # type: ignore[arg-type]
+    for number in range(60):
+        await accounts.now(f"gone {number}")
+
+    assert await accounts.many([each.id for each in everybody]) == everybody
 
 
 async def test_a_public_channel_too_large_to_look_for_guests_is_answered_to_the_asker(at: House) -> None:

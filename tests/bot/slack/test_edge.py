@@ -14,11 +14,16 @@ import pytest
 
 from bot.slack import sentences
 from bot.slack.edge import LARGEST, LIMITS
-from tests.doubles.slack import OUR_BOT, OUR_USER, FakeSlack
-from tests.doubles.slack_house import House, house
+from bot.slack.incoming import Asked
+from bot.slack.intake import Intake
+from connectors.chat import MostWaiting, Workspace
+from tests.doubles.slack import OUR_BOT, OUR_USER, TEAM, FakeSlack
+from tests.doubles.slack_house import House, house, settled
+from tests.policies.given import NOW
 
 TRAVEL = "Which airfare needs approval?"
 ASHA, MARTA = "U0ASHA", "U0MARTA"
+US = Workspace(TEAM, OUR_USER)
 JSON = {"Content-Type": "application/json"}
 
 
@@ -235,6 +240,60 @@ async def test_somebody_with_many_questions_waiting_is_told_so_alone(at: House) 
     assert told == [(sentences.PERSON_FULL, ASHA)] * 2
     assert sentences.PERSON_FULL in json.loads(body)["text"]
     assert len(at.slack.said) == LIMITS.person + 2
+
+
+async def test_who_is_turned_away_is_told_so_also_after_an_error_of_slacks_and_once(tmp_path: Path) -> None:
+    async with house(tmp_path, limits=MostWaiting(person=0, workspace=9)) as at:
+        at.slack.channel("C1", ASHA, MARTA)
+        at.slack.next("chat.postEphemeral", 500)
+        at.slack.lost = ["chat.postMessage"]
+        await at.send.event(at.slack.mention(ASHA, "C1", TRAVEL))
+        await at.send.event(at.slack.message(MARTA, TRAVEL))
+        await settled(at)
+
+        told = {(each.channel, each.to, each.words) for each in at.slack.said}
+        assert told == {("C1", ASHA, sentences.PERSON_FULL), (at.slack.direct(MARTA), None, sentences.PERSON_FULL)}
+        assert len(at.slack.said) == 2
+
+
+async def test_before_it_is_known_who_we_are_a_command_is_told_so(tmp_path: Path) -> None:
+    slack = FakeSlack()
+    slack.next("auth.test", *[503] * 6)
+    async with house(tmp_path, slack) as at:
+        status, body = await at.send.form(at.slack.command(ASHA, TRAVEL))
+
+        assert (status, json.loads(body)["response_type"]) == (200, "ephemeral")
+        assert "again in a minute" in json.loads(body)["text"]
+        assert at.result("busy") == 1
+
+
+async def test_what_slack_and_the_ledger_take_together_is_within_one_deadline() -> None:
+    class Slow:
+        async def workspace(self) -> Workspace:
+            await asyncio.sleep(0.2)
+            return US
+
+        async def receive(self, *_given: object, **_more: object) -> str:
+            await asyncio.sleep(30)
+            return "accepted"
+
+    intake = Intake(Slow(), Slow(), None, None, lambda: NOW)  # type: ignore[arg-type]
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    us = await intake.us(began + 0.3)
+    reply = await intake.take(Asked(("k",), ASHA, US.team, "direct", "D1", TRAVEL), us, began + 0.3)
+
+    assert (us, reply.acknowledged) == (US, False)
+    assert loop.time() - began < 0.45
+
+
+async def test_where_too_much_is_done_beside_the_letters_slack_is_told_that_it_did_not_work(at: House) -> None:
+    held = asyncio.Event()
+    at.slack.on_call = lambda method, _: held.wait() if method == "views.open" else None
+    shortcuts = [await at.send.form(at.slack.about(ASHA, "C1", TRAVEL)) for _ in range(51)]
+    held.set()
+
+    assert shortcuts == [*[(200, "")] * 50, (503, "")]
 
 
 async def test_a_ledger_that_is_away_makes_slack_deliver_again(at: House, tmp_path: Path) -> None:

@@ -3,15 +3,18 @@ Slack's that never arrives leaves the same doubt as a kill there."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from bot.slack import sentences
 from bot.slack.blocks import sentence
 from bot.slack.progress import Streams
 from connectors.chat import Task
+from connectors.ledger.tables import letters
 from connectors.slack import SlackWeb
 from tests.doubles.slack import TOKEN, Said
 from tests.doubles.slack_house import HURRIED, House, house, settled
@@ -40,6 +43,24 @@ async def test_in_a_direct_message_it_is_found_and_not_said_again(at: House) -> 
 
     assert len(with_answer(at, at.slack.direct(ASHA), "seven months")) == 1
     assert len(at.slack.in_channel(at.slack.direct(ASHA))) == 1
+
+
+async def test_who_has_his_answer_is_not_told_that_there_is_none(tmp_path: Path) -> None:
+    async with house(tmp_path) as at:
+        at.slack.lost = ["chat.postMessage"]
+        await at.send.event(at.slack.message(ASHA, PAY))
+        async with asyncio.timeout(10):
+            while not await put_back(at):  # noqa: ASYNC110  # what is watched is a table
+                await asyncio.sleep(0.01)
+        await settled(at)
+
+        assert [each.words.count("seven months") for each in at.slack.in_channel(at.slack.direct(ASHA))] == [1]
+
+
+async def put_back(at: House) -> bool:
+    """Whether the letter waits again; then it was begun too often from now on."""
+    again = update(letters).where(letters.c.state == "waiting", letters.c.times == 1).values(times=6)
+    return bool(await at.ledger.door.change(lambda connection: connection.execute(again).rowcount, "inbox"))
 
 
 async def test_in_a_channel_it_is_not_said_again_and_the_asker_has_it_for_certain(at: House) -> None:

@@ -136,6 +136,66 @@ async def test_too_many_are_turned_away_and_their_repetitions_known(inbox: Opene
     assert await box.receive(["6"], "T1", "U1", {}, tight, now) == "accepted"
 
 
+async def test_what_is_turned_away_waits_for_its_sender_to_be_told_so_and_comes_first(
+    inbox: Opened, now: datetime
+) -> None:
+    box, _ = inbox
+    tight = MostWaiting(person=1, workspace=2)
+    received = [
+        await box.receive([f"{number}"], "T1", person, {"number": number}, tight, now, told=True)
+        for number, person in enumerate(["U1", "U1", "U2", "U3", "U1"])
+    ]
+    assert received == ["accepted", "person is full", "accepted", "workspace is full", "person is full"]
+    assert await box.receive(["1"], "T1", "U1", {}, tight, now, told=True) == "twice"
+
+    taken = [await box.take(now) for _ in range(4)]
+    assert [each and (each.body["number"], each.turned_away) for each in taken] == [
+        (1, "person is full"),
+        (3, "workspace is full"),
+        (0, None),
+        (2, None),
+    ]
+    assert await box.take(now) is None
+    first = taken[0]
+    assert first is not None
+    await box.close(first.number)
+    assert await box.take(now, turned_away=False) is None
+    last = await box.take(now)
+    assert last is not None
+    assert last.body["number"] == 4
+
+
+async def test_where_too_many_wait_to_be_told_nothing_is_kept_so_that_it_comes_again(
+    inbox: Opened, now: datetime
+) -> None:
+    box, ledger = inbox
+    none = MostWaiting(person=0, workspace=0)
+    received = await asyncio.gather(
+        *(box.receive([f"{n}"], "T1", "U1", {}, none, now, told=True) for n in range(12)),
+        *(box.receive([f"w{n}"], "T1", f"W{n}", {}, none, now, told=True) for n in range(195)),
+    )
+
+    assert Counter(received) == {"person is full": 200, "full": 7}
+    assert received[10:12] == ["full", "full"]
+    assert await box.receive(["11"], "T1", "U1", {}, ROOMY, now, told=True) == "accepted"
+    async with ledger.door.read() as connection:
+        assert (await connection.execute(select(func.count()).select_from(letter_keys))).scalar() == 201
+
+
+async def test_a_letter_that_another_process_took_over_is_not_closed(inbox: Opened, now: datetime) -> None:
+    box, ledger = inbox
+    await box.receive(["1"], "T1", "U1", {"text": "?"}, ROOMY, now)
+    letter = await box.take(now)
+    assert letter is not None
+    async with ledger.door.write("inbox") as connection:
+        await connection.execute(update(letters).values(process="another"))
+    await box.close(letter.number)
+
+    again = await box.take(now + LEASE)
+    assert again is not None
+    assert again.body == {"text": "?"}
+
+
 async def test_one_persons_letters_are_answered_one_after_another(inbox: Opened, now: datetime) -> None:
     box, _ = inbox
     for key, person in (("1", "U1"), ("2", "U1"), ("3", "U2")):
