@@ -295,6 +295,25 @@ async def test_a_draft_that_is_saved_before_the_columns_are_read_lends_none_of_t
     assert not here.house.stored("ofadraft")
 
 
+async def test_a_list_of_which_a_row_does_not_say_which_it_is_loses_nothing(here: Office) -> None:
+    tenant = here.house.tenant
+    tasks = tenant.library(here.site.web, "Tasks", template=100)
+    for number in range(2):
+        tenant.item(tasks, author=here.asha, Title=f"Task {number}")
+    await here.house.sync()
+
+    def unnamed(asked: wire.Asked, reply: wire.Reply) -> wire.Reply:
+        assert isinstance(reply.body, dict)
+        reply.body["value"][0].pop("UniqueId")
+        return reply
+
+    here.house.vendor.fault(rf"{tasks.id}.*items\?.*HasUniqueRoleAssignments", unnamed)
+    report = await here.house.sync()
+
+    assert not report.complete
+    assert len(await here.house.alive()) == 3
+
+
 async def test_a_newer_draft_lends_the_published_text_no_title_and_no_column(here: Office) -> None:
     """The columns that Graph tells are those of the latest version, which is not for readers yet."""
     tenant = here.house.tenant
