@@ -73,6 +73,8 @@ class Documents:
     def _document(self, node: Node, place: Place, told: Told) -> SourceDocument | Skipped:
         kept_out = sorted({_bare(label) for label in told.columns.labels} & self.excluded)
         document = DocumentId(self.source, node.key)
+        if self.excluded and told.columns.unread:
+            return Skipped(document, "its labels can't be read", "unread")  # not of this mark: asked again each time
         if kept_out:
             return Skipped(document, f"its label {kept_out[0]!r} keeps it out")
         if told.columns.encrypted:
@@ -106,7 +108,9 @@ class Documents:
         version, path = await self._published(item, facts, columns, node.mark)
         if await self._is_encrypted(item, columns):
             return Skipped(DocumentId(self.source, node.key), "it is encrypted")
-        if not path.endswith(f"{item}/content"):
+        if columns.version not in ("", version):  # saved since delta told of it, perhaps as a draft
+            path = f"{item}/versions/{version}/content"
+        if not path.endswith(f"{item}/content") or not self._are_of(version, columns):
             columns = self._without_draft(columns)
         title = columns.title or facts.get("name", "")
         return self._document(
@@ -122,6 +126,10 @@ class Documents:
             ),
         )
 
+    def _are_of(self, version: str, columns: Columns) -> bool:
+        """Whether columns that were read now are those of a version that was told before."""
+        return columns.version == version or (not columns.version and not self.listing.drafts)
+
     def _without_draft(self, latest: Columns) -> Columns:
         """What may be said of a published version when the latest, whose columns these are, is a draft: nothing of its
         words. Its labels still keep it out; where labels can, those of the published one would have to be known."""
@@ -136,7 +144,7 @@ class Documents:
         if self._asked == MANY:
             await self._read_all_columns()
         found = self._columns.pop(number, None)
-        return mapping.columns(await self._fields(path)) if found is None else found
+        return await self._read_columns(path) if found is None else found
 
     async def _read_all_columns(self) -> None:
         path = f"sites/{self.listing.web.graph}/lists/{self.listing.id}/items"
@@ -183,15 +191,17 @@ class Documents:
                 raise Transient("it changed while it was being read; the next sync takes it") from error
         return body
 
-    async def _fields(self, path: str) -> Json:
-        """The columns of an item; none where Graph does not offer them."""
+    async def _read_columns(self, path: str) -> Columns:
+        """The columns of an item; unread where Graph does not offer them."""
         try:
             said = await self.client.graph(path, {"$expand": "fields"})
         except Refused as error:
             if error.status not in _NOT_OFFERED:
                 raise
-            return {}
-        return _with_type(said)
+            return Columns(unread=True)
+        if not isinstance(said.get("fields"), dict):
+            return Columns(unread=True)
+        return mapping.columns(_with_type(said))
 
     async def _published(self, item: str, facts: Mapping[str, str], columns: Columns, mark: str) -> tuple[str, str]:
         """The version that counts, and where its content is."""
@@ -217,8 +227,9 @@ class Documents:
         return sorted((row for row in rows if row.get("id")), key=_by_version, reverse=True)
 
     async def _is_encrypted(self, item: str, columns: Columns) -> bool:
-        """Whether a labelled file is locked; what Graph does not say shows when the file is opened."""
-        if not columns.labelled:
+        """Whether a file is locked that has a label, or may have one; what Graph does not say shows when the file is
+        opened."""
+        if not columns.labelled and not columns.unread:
             return False
         try:
             await self.client.graph(f"{item}/extractSensitivityLabels", method="POST", body={})
@@ -233,10 +244,11 @@ class Documents:
         version = await self._version_of(node)
         page = f"sites/{self.listing.web.graph}/pages/{node.key.rpartition('/')[2]}/microsoft.graph.sitePage"
         modern = await self._modern(page)
-        columns = mapping.columns(await self._fields(self._list_item(node)))
+        columns = await self._read_columns(self._list_item(node))
         said = str((modern or {}).get("title") or "")
-        if facts.get("version") != version or _is_draft((modern or {}).get("publishingState")):
-            columns, said = self._without_draft(columns), ""
+        draft = facts.get("version") != version or _is_draft((modern or {}).get("publishingState"))
+        if draft or not self._are_of(version, columns):
+            columns, said = self._without_draft(columns), "" if draft else said
         title = said or columns.title or facts.get("name", "")
         url = str((modern or {}).get("webUrl") or "") or self._address(facts.get("path", ""))
         read = partial(self._page_body, node, version, page if modern is not None else None, title)
@@ -330,6 +342,10 @@ class Documents:
         if not isinstance(fields, dict):
             raise Transient("Graph told of an item without its columns")
         columns = mapping.columns(fields)
+        # Where its list did not tell a version, it counts as the first.
+        same = self._are_of(version, columns) or (version == "1.0" and columns.version.endswith(".0"))
+        if columns.moderation not in _APPROVED or not same:
+            raise Transient("it changed while it was being read")
         title = columns.title or f"{self.listing.title} {facts.get('n')}"
         body = _bytes(mapping.item_html(title, fields, await self._names()))
         url = str(said.get("webUrl") or "") or self._address(facts.get("path", ""))

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 
+from connectors.errors import Transient
 from connectors.ports import Memory
 from connectors.records import Node
 from connectors.sources.sharepoint.documents import published_version
@@ -23,9 +24,12 @@ _WRITTEN_AT_ONCE = 500
 async def take_rows(
     memory: Memory, listing: Listing, pages: AsyncIterator[Sequence[Row]], now: datetime
 ) -> tuple[list[Row], str]:
-    """Make the nodes of a list say what all of its rows say; returns the rows, and the name of this enumeration."""
+    """Make the nodes of a list say what all of its rows say; returns the rows, and the name of this enumeration. Raises
+    Transient where a row does not say which it is: its document would count as gone."""
     walk = now.isoformat()
-    rows = [row async for page in pages for row in page if row.unique_id]
+    rows = [row async for page in pages for row in page]
+    if not all(row.unique_id for row in rows):
+        raise Transient("SharePoint told of an item without its id")
     folders = {row.path.casefold(): f"{listing.key}/{row.unique_id}" for row in rows if row.folder and row.path}
     for start in range(0, len(rows), _WRITTEN_AT_ONCE):
         some = rows[start : start + _WRITTEN_AT_ONCE]

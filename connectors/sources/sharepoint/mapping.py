@@ -88,6 +88,7 @@ class Columns:
     labels: tuple[str, ...] = ()
     encrypted: bool = False
     labelled: bool = False  # with a sensitivity label, which may come with encryption
+    unread: bool = False  # nobody said what they hold: neither labels nor encryption are known
 
 
 _FROM = frozenset("effectivedate effectivefrom effective effectiveon validfrom validsince startsbeingvalid".split())

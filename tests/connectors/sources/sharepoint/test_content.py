@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.doubles.sharepoint.wire import status
 from tests.sharepoint_house import Office
 
 
@@ -28,6 +29,40 @@ async def test_pages_of_every_kind_are_read_each_with_its_rights(here: Office) -
     assert await here.house.names(here.asha) == {"handbook.md", "Modern.aspx", "Classic.aspx"}
     assert await here.house.names(here.cleo) == {"Broken.aspx"}
     assert all(here.house.stored(words) for words in ("modernwords", "classicwords", "brokenwords"))
+
+
+@pytest.mark.parametrize("code", [400, 404])
+@pytest.mark.parametrize("what", ["file", "page"])
+async def test_what_does_not_tell_its_labels_is_left_out_where_labels_can_keep_it_out(
+    here: Office, code: int, what: str
+) -> None:
+    tenant, house = here.house.tenant, here.house
+    house.settings["excluded_labels"] = ["Secret"]
+    marked = (
+        tenant.file(here.site.web.lists[0], "marked.md", "wordsofamarkedone")
+        if what == "file"
+        else tenant.page(here.site.web, "Marked", "<p>wordsofamarkedone</p>")
+    )
+    place = "/listItem" if what == "file" else rf"/items/{marked.number}\b"
+    fault = house.vendor.fault(place, status(code))
+    await house.sync()
+    assert marked.name not in await house.names(here.asha)
+    assert not house.stored("wordsofamarkedone")
+
+    house.vendor.mend(fault)
+    await house.sync()
+    assert marked.name in await house.names(here.asha)
+
+
+async def test_a_locked_file_is_not_read_although_its_columns_are_not_told(here: Office) -> None:
+    tenant, house = here.house.tenant, here.house
+    locked = tenant.file(here.site.web.lists[0], "locked.md", "wordsofalockedfile")
+    locked.label, locked.encrypted = "Secret", True
+    house.vendor.fault("/listItem", status(404))
+    await house.sync()
+
+    assert await house.names(here.asha) == {"handbook.md"}
+    assert not house.stored("wordsofalockedfile")
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ async def probed(here: Office) -> list[Finding]:
 
 
 async def test_a_site_that_is_granted_has_nothing_against_it(here: Office) -> None:
+    """connectors-ruby 547: and everything is asked for at an address that there is."""
     assert await probed(here) == []
     assert here.house.vendor.count.unknown == []
 
@@ -38,6 +39,7 @@ async def test_a_site_that_is_granted_has_nothing_against_it(here: Office) -> No
     ],
 )
 async def test_the_grant_that_is_missing_is_named(here: Office, place: str, bend: Bend, words: str) -> None:
+    """EC 3293, EC PR 4266: an app that may not read role assignments is told so before anything is indexed."""
     here.house.vendor.fault(place, bend)
     found = await probed(here)
 

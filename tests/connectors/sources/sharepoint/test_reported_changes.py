@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -87,6 +88,68 @@ async def test_a_lost_token_is_a_new_enumeration(here: Office, code: str, locati
 
     assert await here.house.names(here.asha) == {"handbook.md", "new.md"}
     assert (await here.house.sync()).complete
+
+
+def of_long_ago(told: object) -> object:
+    """With every time of a last change long past."""
+    if isinstance(told, list):
+        return [of_long_ago(each) for each in told]
+    if isinstance(told, dict):
+        return {key: "2001-01-01T00:00:00Z" if "odified" in key else of_long_ago(each) for key, each in told.items()}
+    return told
+
+
+async def test_no_time_of_a_site_or_library_decides_whether_it_is_looked_at(here: Office) -> None:
+    """EC 3994, EC PR 1827: those of a site, a drive or a list do not move with what is in it."""
+    tenant = here.house.tenant
+    other = tenant.file(here.site.web.lists[0], "other.md", "Another one")
+    tasks = tenant.library(here.site.web, "Tasks", template=100)
+    tenant.item(tasks, author=here.asha, Title="A task")
+    places = r"/sites/|/lists|/drives\b(?!.*delta)|_api/web\b(?!.*items)"
+    here.house.vendor.fault(places, lambda asked, reply: replace(reply, body=of_long_ago(reply.body)))
+    await here.house.sync()
+    tenant.edit(here.file, "The handbook with a newword in it")
+    tenant.delete(other)
+    tenant.item(tasks, author=here.asha, Title="Another task")
+    await here.house.sync()
+
+    assert here.house.stored("newword")
+    assert await here.house.names(here.asha) == {"handbook.md", "A task", "Another task"}
+
+
+async def test_rights_that_answer_404_are_of_something_that_is_gone(here: Office) -> None:
+    """EC PR 1827: it is nobody's at once, and nothing else is stopped by it."""
+    tenant = here.house.tenant
+    own = tenant.file(here.site.web.lists[0], "own.md", "With rights of its own")
+    tenant.link(own, here.cleo)
+    await here.house.sync()
+    assert await here.house.names(here.cleo) == {"own.md"}
+
+    here.house.vendor.fault(rf"items\({own.number}\)/roleassignments|/permissions", wire.status(404))
+    report = await here.house.sync()
+
+    assert report.complete
+    assert await here.house.names(here.cleo) == set()
+    assert await here.house.names(here.asha) == {"handbook.md"}
+
+
+async def test_a_role_that_is_removed_above_and_below_is_gone_below_although_nobody_tells(here: Office) -> None:
+    """SPD 10405: SharePoint takes it from what has rights of its own as well, and its log tells of the folder alone."""
+    tenant, library = here.house.tenant, here.site.web.lists[0]
+    folder = tenant.folder(library, "Folder")
+    inner = tenant.file(library, "inner.md", "In a folder", folder)
+    for each in (folder, inner):
+        tenant.grant(each, here.cleo)
+    await here.house.sync()
+    assert await here.house.names(here.cleo) == {"inner.md"}
+
+    tenant.revoke(folder, here.cleo)
+    tenant.gaps.role_assignments = True
+    tenant.revoke(inner, here.cleo)
+    here.house.pause = timedelta(hours=2)  # the rights of lists are due, and not yet those of all objects
+    await here.house.sync(hurried=False)
+
+    assert await here.house.names(here.cleo) == set()
 
 
 async def test_the_link_to_go_on_from_is_kept_when_the_last_page_is_empty(here: Office) -> None:
@@ -265,6 +328,53 @@ async def test_a_draft_that_is_saved_while_we_read_is_not_taken_for_the_publishe
 
     assert saved
     assert not here.house.stored("wordsofadraft")
+
+
+@pytest.mark.parametrize("what", ["file", "page", "item"])
+async def test_a_draft_that_is_saved_before_the_columns_are_read_lends_none_of_them(here: Office, what: str) -> None:
+    tenant = here.house.tenant
+    tasks = tenant.library(here.site.web, "Tasks", template=100)
+    item = {
+        "file": here.file,
+        "page": tenant.page(here.site.web, "Home", "<p>Published words</p>"),
+        "item": tenant.item(tasks, author=here.asha, Title="Approved words"),
+    }[what]
+
+    def save(asked: wire.Asked, reply: wire.Reply) -> wire.Reply:
+        tenant.edit(item, "wordsofadraft", draft=True)
+        tenant.set_fields(item, Title="Titleofadraft", Tags="labelofadraft")
+        return reply
+
+    rows = rf"{item.library.id}.*items\?.*HasUniqueRoleAssignments"
+    saved = here.house.vendor.fault(r"sitePage\?\$select" if what == "page" else rows, save, times=1)
+    await here.house.sync()
+
+    assert saved.done == 1
+    for word in ("wordsofadraft", "Titleofadraft", "labelofadraft"):
+        assert not here.house.stored(word)
+    if what != "item":  # which is tried again
+        assert item.name in await here.house.names(here.asha)
+    await here.house.sync()
+    assert not here.house.stored("ofadraft")
+
+
+async def test_a_list_of_which_a_row_does_not_say_which_it_is_loses_nothing(here: Office) -> None:
+    tenant = here.house.tenant
+    tasks = tenant.library(here.site.web, "Tasks", template=100)
+    for number in range(2):
+        tenant.item(tasks, author=here.asha, Title=f"Task {number}")
+    await here.house.sync()
+
+    def unnamed(asked: wire.Asked, reply: wire.Reply) -> wire.Reply:
+        assert isinstance(reply.body, dict)
+        reply.body["value"][0].pop("UniqueId")
+        return reply
+
+    here.house.vendor.fault(rf"{tasks.id}.*items\?.*HasUniqueRoleAssignments", unnamed)
+    report = await here.house.sync()
+
+    assert not report.complete
+    assert len(await here.house.alive()) == 3
 
 
 async def test_a_newer_draft_lends_the_published_text_no_title_and_no_column(here: Office) -> None:

@@ -264,6 +264,26 @@ async def test_a_link_that_is_among_the_rights_of_a_library_grants_nothing(here:
     assert await here.house.names(here.cleo) == {"shared.md"}
 
 
+async def test_what_graph_says_of_sharing_lets_in_nobody(here: Office) -> None:
+    """MSD 222, MSD 7099: it leaves out the ids of groups and tells one caller what it does not tell another. Who reads
+    is who is assigned; Graph is asked until when a link counts."""
+
+    def otherwise(asked: wire.Asked, reply: wire.Reply) -> wire.Reply:
+        assert isinstance(reply.body, dict)
+        links = [row for row in reply.body["value"] if "link" in row]
+        for link in links:
+            link["grantedToIdentitiesV2"] = [{"user": {"id": here.cleo.oid}}]
+        owner = {"id": "1", "roles": ["owner"], "grantedToV2": {"user": {"id": here.cleo.oid}, "group": {"id": None}}}
+        return replace(reply, body={"value": [owner, *links]})
+
+    here.house.tenant.link(here.file, here.house.tenant.person("dora"))
+    bent = here.house.vendor.fault("/permissions", otherwise)
+    await here.house.sync()
+
+    assert bent.done
+    await exact(here)
+
+
 async def test_every_page_of_rights_and_of_members_is_read(here: Office) -> None:
     """ONX 10749, EC PR 1688, ONX 4129: the one who counts is on the last."""
     tenant = here.house.tenant

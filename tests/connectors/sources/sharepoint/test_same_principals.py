@@ -20,6 +20,7 @@ def spelled(text: str, drawn: int) -> str:
 @seed(1)
 @given(tenant=IDS, guid=IDS, drawn=st.integers(0, 3), claim=st.sampled_from(["entra", "m365", "owners"]))
 def test_a_claim_and_a_membership_make_one_principal(tenant: str, guid: str, drawn: int, claim: str) -> None:
+    """EC 4428: prefixes that differ between the two match nobody."""
     documents, askers = Names(tenant), Names(spelled(tenant, drawn))
     written = spelled(guid, drawn)
     login, held = {
