@@ -383,6 +383,21 @@ def _path(row: Json) -> str:
     return str(folder.get("ServerRelativeUrl") or "") if isinstance(folder, dict) else ""
 
 
+def owner(address: str, listing: Listing, addresses: Sequence[str]) -> str:
+    """For which of these addresses a list is read that was found at one: for the longest that holds it, so that it is
+    read once."""
+    return max([address, *(each for each in addresses if holds(each, listing))], key=len)
+
+
+def holds(address: str, listing: Listing) -> bool:
+    """Whether a list is of the site at an address, of a site below it, or the one that it names."""
+    url, web = URL(address), URL(listing.web.url)
+    if url.origin() != web.origin():
+        return False
+    below = url.path.casefold().startswith(f"{web.path.casefold().rstrip('/')}/")
+    return Lost(address, None).holds(listing.web.url) or (below and _within(listing, url.path))
+
+
 def _within(found: Listing | Excluded, path: str) -> bool:
     """Whether a list is the one that an address names, or one below it; one whose path is not told is none."""
     if isinstance(found, Excluded) or not found.path:

@@ -115,3 +115,21 @@ async def test_sharepoint_is_asked_about_single_documents_and_an_error_is_no(her
 async def test_without_a_live_check_nobody_is_asked(here: Office) -> None:
     async with here.house.far() as far:
         assert far.live is None
+
+
+@pytest.mark.parametrize("turned", [False, True])
+async def test_of_addresses_that_overlap_the_longest_has_a_list_and_reads_it_once(here: Office, turned: bool) -> None:
+    tenant, house = here.house.tenant, here.house
+    sub = tenant.subsite(here.site.web, "sub")
+    tenant.file(sub.lists[0], "below.md", "In a site below")
+    paths = ("/sites/hr", "/sites/hr/Shared Documents", sub.path)
+    house.sites = paths[::-1] if turned else paths
+    first = await house.sync()
+    assert (first.complete, first.problems) == (True, ())
+
+    house.pause = timedelta(minutes=61)
+    house.vendor.count.clear()
+    second = await house.sync(hurried=False)
+    assert (second.complete, second.problems) == (True, ())
+    assert house.vendor.count.requests["delta without token"] == 0
+    assert await house.names(here.asha) == {"handbook.md", "below.md"}
