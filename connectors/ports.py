@@ -122,8 +122,8 @@ class Memory(Protocol):
         """What was told between runs by events, oldest first."""
         ...
 
-    async def forget_hints(self, upto: int, spared: Collection[str] = ()) -> None:
-        """These and all before are dealt with, but for those about these objects."""
+    async def forget_hints(self, upto: int, but: Collection[int] = ()) -> None:
+        """This and all before are dealt with, except those with these numbers."""
         ...
 
 

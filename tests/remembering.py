@@ -91,8 +91,8 @@ class Remembering:
     async def hints(self, most: int = 1000) -> Sequence[Hint]:
         return self._hints[:most]
 
-    async def forget_hints(self, upto: int, spared: Collection[str] = ()) -> None:
-        self._hints = [each for each in self._hints if each.number > upto or each.key in spared]
+    async def forget_hints(self, upto: int, but: Collection[int] = ()) -> None:
+        self._hints = [each for each in self._hints if each.number > upto or each.number in but]
 
     # ------------------------------------------------------------ the ledger's side
 

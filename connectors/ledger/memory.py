@@ -186,13 +186,12 @@ class SqlMemory:
             rows = (await connection.execute(query.order_by(source_hints.c.number).limit(most))).all()
         return [Hint(row.number, row.key, row.what, row.at) for row in rows]
 
-    async def forget_hints(self, upto: int, spared: Collection[str] = ()) -> None:
-        """These and all before are dealt with, but for those about these objects."""
+    async def forget_hints(self, upto: int, but: Collection[int] = ()) -> None:
+        """This and all before are dealt with, except those with these numbers."""
         done = (source_hints.c.source == self._source) & (source_hints.c.number <= upto)
-        if spared:
-            done &= source_hints.c.key.not_in(sorted(spared))
+        done &= source_hints.c.number.not_in(each_number("kept"))
         async with self._door.write() as connection:
-            await connection.execute(delete(source_hints).where(done))
+            await connection.execute(delete(source_hints).where(done), {"kept": json.dumps(sorted(but))})
 
     # ------------------------------------------------------------ the ledger's side
 

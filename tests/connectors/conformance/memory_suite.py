@@ -129,11 +129,8 @@ class MemorySuite:
         assert hints[1].at == NOW + HOUR
         assert [each.key for each in await memory.hints(1)] == ["a"]
         assert len(await memory.hints()) == 2
-
-        await memory.forget_hints(hints[1].number, {"a"})
-        assert len(await memory.hints()) == 2
-        await memory.forget_hints(hints[-1].number, {"b"})
-        assert await memory.hints() == []
+        await memory.forget_hints(hints[2].number, but=[hints[1].number])
+        assert [each.number for each in await memory.hints()] == [hints[1].number]
 
     async def test_more_hints_than_are_kept_mean_the_whole_source(self, memory: SqlMemory) -> None:
         await memory.told([Event(f"e{number}", "x", closes=False) for number in range(ledger_memory.MOST_HINTS)], NOW)
