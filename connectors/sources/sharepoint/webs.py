@@ -24,7 +24,7 @@ _PAGES = frozenset({119, 850})
 _LISTS = frozenset({100, 104, 106, 107, 171, 1100})  # custom, announcements, events, tasks, issues
 _LIST_FIELDS = (
     "Id,Title,BaseTemplate,BaseType,Hidden,NoCrawl,EnableModeration,EnableMinorVersions,DraftVersionVisibility,"
-    "ReadSecurity,HasUniqueRoleAssignments,IsApplicationList,IsCatalog,IsSystemList,RootFolder/ServerRelativeUrl"
+    "ReadSecurity,HasUniqueRoleAssignments,ItemCount,IsApplicationList,IsCatalog,IsSystemList,RootFolder/ServerRelativeUrl"
 )
 _OWN = "1"
 _UNKNOWN = (400, 404, 405, 501)  # statuses of something that is not offered there
@@ -55,6 +55,7 @@ class Listing:
     unique: bool | None
     drafts: bool  # a latest version may be one that was not published
     drive: str = ""
+    count: int = 0  # of files and folders or items, as SharePoint says
 
     @property
     def key(self) -> str:
@@ -356,6 +357,7 @@ def _listing(web: Web, row: Json, drive: str) -> Listing | Excluded | None:
         unique=unique if isinstance(unique, bool) else None,
         drafts=row.get("EnableMinorVersions") is True or row.get("EnableModeration") is True,
         drive=drive,
+        count=row["ItemCount"] if isinstance(row.get("ItemCount"), int) else 0,
     )
 
 

@@ -34,16 +34,36 @@ async def test_a_site_that_is_granted_has_nothing_against_it(here: Office) -> No
         ("_api/", status(401), "certificate"),
         ("GET /v1.0/sites/", status(403), "full"),
         ("GET /v1.0/users", status(403), "User.Read.All"),
+        ("/getMemberGroups", status(403), "GroupMember.Read.All"),
+        ("/transitiveMemberOf", status(403), "GroupMember.Read.All"),
         ("/token", status(401), "certificate"),
     ],
 )
 async def test_the_grant_that_is_missing_is_named(here: Office, place: str, bend: Bend, words: str) -> None:
+    """PH 1409 (105), corso 4337 (107)."""
     here.house.vendor.fault(place, bend)
     found = await probed(here)
 
     assert found
     assert all(each.essential for each in found)
     assert words in found[-1].fix + found[-1].problem
+
+
+async def test_a_library_whose_changes_are_not_told_is_named_and_the_source_may_be_added(here: Office) -> None:
+    """MSD 11561 (63)."""
+    here.house.vendor.graph.deltas.needs_full_control.add(here.site.web.lists[0].id)
+    [found] = await probed(here)
+
+    assert not found.essential
+    assert "retention labels" in found.fix
+    assert "Sites.FullControl.All" in found.fix
+
+
+async def test_how_much_there_is_is_told_before_it_is_read(here: Office) -> None:
+    async with here.house.far() as far:
+        found = await far.probe(here.house.now())
+
+    assert found[-1].problem == "1 files, folders and items in 2 lists; a first sync takes about 1 min"
 
 
 @pytest.mark.parametrize(
