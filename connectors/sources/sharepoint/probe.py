@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from connectors.errors import DoorError, Stop, Transient
 from connectors.ports import Finding
 from connectors.sources.sharepoint.auth import Timer
 from connectors.sources.sharepoint.client import Client, Refused
-from connectors.sources.sharepoint.webs import Found, NotASite, find
+from connectors.sources.sharepoint.tree import PREFER
+from connectors.sources.sharepoint.webs import LIBRARY, Found, Listing, NotASite, find
 
 _CONSENT = "in Entra, under App registrations, the app, API permissions; then grant admin consent"
+_GROUPS = "people's groups in Graph"
+_A_SECOND = 5.0  # documents that are asked for, cut and embedded on a small machine
 _FULL = (
     "give the app full control of this site: with Sites.Selected, POST /sites/{id}/permissions with the role "
     "fullcontrol; or grant it Sites.FullControl.All of SharePoint and of Graph, if your company allows that"
@@ -22,31 +27,67 @@ _FULL = (
 async def probe(client: Client, timer: Timer, addresses: Sequence[str], now: datetime) -> Sequence[Finding]:
     """What was tried, site by site, and what an admin has to do about what failed. Raises what may pass."""
     timer.tell(now)
-    findings = [await _directory(client)]
+    findings, person = await _people(client)
+    if person:
+        findings.append(await _groups(client, person))
+    counts: dict[str, int] = {}
     for address in addresses:
-        findings += await _site(client, address)
-    return findings
+        findings += await _site(client, address, counts)
+    return [*findings, _size(counts)] if counts else findings
 
 
-async def _directory(client: Client) -> Finding:
-    """Whether people and their groups can be asked about."""
-    name = "people and groups in Graph"
+def _size(counts: Mapping[str, int]) -> Finding:
+    """How much there is, by what lists say of themselves, and about how long reading it for the first time takes."""
+    count = sum(counts.values())
+    minutes = max(1, round(count / _A_SECOND / 60))
+    told = f"{count:,} files, folders and items in {len(counts):,} lists; a first sync takes about {minutes:,} min"
+    return Finding("size", ok=True, problem=told, essential=False)
+
+
+async def _groups(client: Client, person: str) -> Finding:
+    """Whether the groups that somebody is in are told, in both ways in which they are asked for."""
+    fix = f"grant the application permission GroupMember.Read.All of Microsoft Graph {_CONSENT}"
+    path = f"users/{quote(person, safe='')}"
+    body = {"securityEnabledOnly": False}
+    asks = (
+        partial(client.graph, f"{path}/getMemberGroups", method="POST", body=body, directory=True),
+        partial(client.graph, f"{path}/transitiveMemberOf/microsoft.graph.group", {"$top": "1"}, directory=True),
+    )
+    for ask in asks:
+        try:
+            await ask()
+        except Refused as error:
+            if error.status in (401, 403) and "ResultSizeLimit" not in error.code:
+                problem = f"Graph refuses to tell of people's groups ({error.status}), so nobody could be let in by one"
+                return Finding(_GROUPS, ok=False, problem=problem, fix=fix)
+    return Finding(_GROUPS, ok=True)
+
+
+async def _people(client: Client) -> tuple[list[Finding], str]:
+    """Whether people can be asked about, and the id of one of them; empty where none is told."""
+    finding, person = await _somebody(client)
+    return [finding], person if finding.ok else ""
+
+
+async def _somebody(client: Client) -> tuple[Finding, str]:
+    name = "people in Graph"
     fix = f"grant the application permissions User.Read.All and GroupMember.Read.All of Microsoft Graph {_CONSENT}"
     try:
         rows = await client.graph("users", {"$top": "1", "$select": "id,accountEnabled,userType"}, directory=True)
     except Refused as error:
         if error.status in (400, 404, 405, 501):  # not offered as a list; people are asked about one by one
-            return Finding(name, ok=True)
-        return Finding(name, ok=False, problem=f"Graph refuses to tell of people ({error.status})", fix=fix)
+            return Finding(name, ok=True), ""
+        return Finding(name, ok=False, problem=f"Graph refuses to tell of people ({error.status})", fix=fix), ""
     except Stop as error:
-        return Finding(name, ok=False, problem=str(error), fix="check --tenant, --client-id and the certificate")
+        return Finding(name, ok=False, problem=str(error), fix="check --tenant, --client-id and the certificate"), ""
     people = rows.get("value")
-    if isinstance(people, list) and people and not isinstance(people[0].get("accountEnabled"), bool):
-        return Finding(name, ok=False, problem="Graph does not tell whether accounts are enabled", fix=fix)
-    return Finding(name, ok=True)
+    somebody = people[0] if isinstance(people, list) and people and isinstance(people[0], dict) else {}
+    if somebody and not isinstance(somebody.get("accountEnabled"), bool):
+        return Finding(name, ok=False, problem="Graph does not tell whether accounts are enabled", fix=fix), ""
+    return Finding(name, ok=True), str(somebody.get("id") or "")
 
 
-async def _site(client: Client, address: str) -> list[Finding]:
+async def _site(client: Client, address: str, counts: dict[str, int]) -> list[Finding]:
     try:
         found = await find(client, address)
     except NotASite as error:
@@ -68,8 +109,25 @@ async def _site(client: Client, address: str) -> list[Finding]:
         path = f"web/lists(guid'{found.listings[0].id}')"
         read = _reads(client, found.listings[0].web.url, path, flag)
         findings.append(await _tried(f"{address}: rights of a list", read, accepted=True))
+    library = next((each for each in found.listings if each.kind == LIBRARY), None)
+    if library is not None:
+        findings.append(await _delta(client, address, library))
+    counts |= {each.key: each.count for each in found.listings}
     findings.append(_something(address, found))
     return findings
+
+
+async def _delta(client: Client, address: str, library: Listing) -> Finding:
+    """Whether what changed in a library is told: one with retention labels needs the right to the whole tenant. It is
+    closed alone, and so no reason against the source."""
+    name = f"{address}: changes in {library.title!r}"
+    try:
+        await client.graph(f"drives/{library.drive}/root/delta", {"$select": "id", "$top": "1"}, prefer=PREFER)
+    except Refused as error:
+        problem = f"Graph refuses to tell what changed in this library ({error.status}{_code(error)})"
+        fix = f"if it has retention labels, grant Sites.FullControl.All of Microsoft Graph and of SharePoint {_CONSENT}"
+        return Finding(name, ok=False, problem=problem, fix=fix, essential=False)
+    return Finding(name, ok=True)
 
 
 _ADMINS = {"$filter": "IsSiteAdmin eq true"}

@@ -7,13 +7,13 @@ SharePoint itself, of webs and lists and of every object that has its own.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from connectors.errors import DoorError, Transient
 from connectors.ports import Feed, Hint, Memory
-from connectors.records import Change, Checkpoint, Deleted, Node, Own
+from connectors.records import Change, Checkpoint, Deleted, Node, Own, Upsert
 from connectors.sources.sharepoint.accounts import Accounts
 from connectors.sources.sharepoint.auth import Timer
 from connectors.sources.sharepoint.client import LOST, Client, Refused
@@ -36,7 +36,7 @@ from connectors.sources.sharepoint.tree import (
     placed_below,
     round_of,
 )
-from connectors.sources.sharepoint.webs import LIBRARY, Found, Listing, Lost, NotASite, Web, bear, find
+from connectors.sources.sharepoint.webs import LIBRARY, Found, Listing, Lost, NotASite, Web, bear, find, holds, owner
 from connectors.sync import feeds
 from connectors.sync.placing import Join
 from connectors.sync.settle import REFUSED, mark, refused, settle, settled, unsettled
@@ -99,6 +99,7 @@ class _Run:
     walks: dict[str, str] = field(default_factory=dict)  # by container, the enumeration that saw all of it
     deleted: list[str] = field(default_factory=list)  # keys of documents that were told to be gone
     settled: set[str] = field(default_factory=set)
+    told: set[str] = field(default_factory=set)  # containers of which a document was told
     hinted: frozenset[str] = frozenset()
     heard: set[str] = field(default_factory=set)  # hints that were dealt with
     rights: dict[str, SiteRights] = field(default_factory=dict)  # by site collection
@@ -156,8 +157,8 @@ class SharePointSource:
             yield change
         await self._subscribe(run)
         await self._tell_what_is_left_out(run)
-        for address in await self._empty():
-            run.tell(f"there is no document at {address}; check the address, what is published there, and the grant")
+        for address in await self._empty(run.told):
+            run.fault(f"there is no document at {address}; check the address, what is published there, and the grant")
         yield Checkpoint(now.isoformat(), run.complete, whole=False, problems=tuple(run.problems))
         await settled(self._memory, run.settled)
         if hints:
@@ -241,18 +242,21 @@ class SharePointSource:
                 title, count = node.facts.get("title", ""), node.facts["attached"]
                 run.tell(f"{title!r} at {node.facts.get('address')}: what is attached to items is not read ({count})")
 
-    async def _empty(self) -> Sequence[str]:
-        """The addresses at which there is no document."""
+    async def _empty(self, told: Collection[str]) -> Sequence[str]:
+        """The addresses at which there is no document of which anything is published. `told`: lists of which this run
+        told one, that may not be written yet."""
         empty = dict.fromkeys(self._settings.addresses)
-        async for container in self._memory.containers():
-            address = container.facts.get("address")
-            if address in empty and await self._holds_something(container.key):
-                del empty[address]
+        for container in [node async for node in self._memory.containers() if "out" not in node.facts]:
+            listing = listing_of(container)
+            there = [each for each in empty if listing is not None and holds(each, listing)]
+            if there and (container.key in told or await self._holds_something(container.key)):
+                empty = {each: None for each in empty if each not in there}
         return list(empty)
 
     async def _holds_something(self, container: str) -> bool:
-        async for node in self._memory.of_container(container):
-            if node.is_document:
+        """Whether the ledger has a document there with a version of it."""
+        async for each in self._memory.placed(container):
+            if each.version:
                 return True
         return False
 
@@ -313,7 +317,10 @@ class SharePointSource:
         if not found.inside:
             await self._memory.keep_note(SITE_NOTE + address, found.webs[0].graph)
         before = {node.key: node for node in await self._containers(address)}
+        theirs = {each.key for each in found.listings if owner(address, each, self._settings.addresses) != address}
         ours = [each for each in found.listings if not any(one.holds(each.web.url) for one in lost)]
+        ours = [each for each in ours if each.key not in theirs]
+        before |= await self._memory.get([each.key for each in ours])  # also what was another address's until now
         for one in lost:
             if one.status is None:
                 run.fault(f"{one.url} does not answer; what is known of it counts until its leases end", passing=True)
@@ -335,7 +342,7 @@ class SharePointSource:
             )
         reasons = {each.key: each.reason for each in found.excluded}
         kept = {key for key, node in before.items() if any(one.holds(node.facts.get("web", "")) for one in lost)}
-        for key in sorted(before.keys() - kept - {listing.key for listing in ours}):
+        for key in sorted(before.keys() - kept - theirs - {listing.key for listing in ours}):
             async for change in self._out(before[key], reasons.get(key, "it is not there any more"), run):
                 yield change
 
@@ -574,6 +581,8 @@ class SharePointSource:
         )  # fmt: skip
         try:
             async for change in changes:
+                if isinstance(change, Upsert):
+                    run.told.add(key)
                 yield change
         except Transient as error:
             run.fault(f"{listing.title!r}: {error}", passing=True)

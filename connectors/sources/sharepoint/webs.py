@@ -24,7 +24,7 @@ _PAGES = frozenset({119, 850})
 _LISTS = frozenset({100, 104, 106, 107, 171, 1100})  # custom, announcements, events, tasks, issues
 _LIST_FIELDS = (
     "Id,Title,BaseTemplate,BaseType,Hidden,NoCrawl,EnableModeration,EnableMinorVersions,DraftVersionVisibility,"
-    "ReadSecurity,HasUniqueRoleAssignments,IsApplicationList,IsCatalog,IsSystemList,RootFolder/ServerRelativeUrl"
+    "ReadSecurity,HasUniqueRoleAssignments,ItemCount,IsApplicationList,IsCatalog,IsSystemList,RootFolder/ServerRelativeUrl"
 )
 _OWN = "1"
 _UNKNOWN = (400, 404, 405, 501)  # statuses of something that is not offered there
@@ -55,6 +55,7 @@ class Listing:
     unique: bool | None
     drafts: bool  # a latest version may be one that was not published
     drive: str = ""
+    count: int = 0  # of files and folders or items, as SharePoint says
 
     @property
     def key(self) -> str:
@@ -356,6 +357,7 @@ def _listing(web: Web, row: Json, drive: str) -> Listing | Excluded | None:
         unique=unique if isinstance(unique, bool) else None,
         drafts=row.get("EnableMinorVersions") is True or row.get("EnableModeration") is True,
         drive=drive,
+        count=row["ItemCount"] if isinstance(row.get("ItemCount"), int) else 0,
     )
 
 
@@ -381,6 +383,21 @@ def _reason(web: Web, row: Json, kind: str) -> str:
 def _path(row: Json) -> str:
     folder = row.get("RootFolder")
     return str(folder.get("ServerRelativeUrl") or "") if isinstance(folder, dict) else ""
+
+
+def owner(address: str, listing: Listing, addresses: Sequence[str]) -> str:
+    """For which of these addresses a list is read that was found at one: for the longest that holds it, so that it is
+    read once."""
+    return max([address, *(each for each in addresses if holds(each, listing))], key=len)
+
+
+def holds(address: str, listing: Listing) -> bool:
+    """Whether a list is of the site at an address, of a site below it, or the one that it names."""
+    url, web = URL(address), URL(listing.web.url)
+    if url.origin() != web.origin():
+        return False
+    below = url.path.casefold().startswith(f"{web.path.casefold().rstrip('/')}/")
+    return Lost(address, None).holds(listing.web.url) or (below and _within(listing, url.path))
 
 
 def _within(found: Listing | Excluded, path: str) -> bool:

@@ -94,6 +94,7 @@ async def test_each_audience_has_a_token_of_its_own_and_it_is_used_again() -> No
 
 
 async def test_a_token_is_renewed_before_it_ends() -> None:
+    """ONX 8406, ONX 8445 (98): however long a run takes."""
     authority = Authority(lasts=60)
     async with opened(authority) as tokens:
         await tokens.bearer(AUDIENCE)

@@ -91,10 +91,16 @@ async def test_columns_of_many_files_are_read_by_the_page(here: Office) -> None:
     assert len(asked) < MANY
 
 
-async def test_a_site_without_a_single_document_is_told_of(here: Office) -> None:
-    here.house.tenant.site("empty")
+@pytest.mark.parametrize("drafts", [False, True])
+async def test_a_site_without_a_single_document_is_an_error(here: Office, drafts: bool) -> None:
+    """PH 1409 (105), though other sites have some; what was never published is none."""
+    empty = here.house.tenant.site("empty")
+    if drafts:
+        here.house.tenant.file(empty.web.lists[0], "draft.md", "Not for readers yet", draft=True)
     report = await here.house.sync()
 
+    assert not report.complete
+    assert not (await here.house.sync(hurried=False)).complete
     [problem] = report.problems
     assert problem.startswith("there is no document at")
     assert "/sites/empty" in problem

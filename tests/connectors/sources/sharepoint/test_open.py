@@ -35,17 +35,37 @@ async def test_a_site_that_is_granted_has_nothing_against_it(here: Office) -> No
         ("_api/", status(401), "certificate"),
         ("GET /v1.0/sites/", status(403), "full"),
         ("GET /v1.0/users", status(403), "User.Read.All"),
+        ("/getMemberGroups", status(403), "GroupMember.Read.All"),
+        ("/transitiveMemberOf", status(403), "GroupMember.Read.All"),
         ("/token", status(401), "certificate"),
     ],
 )
 async def test_the_grant_that_is_missing_is_named(here: Office, place: str, bend: Bend, words: str) -> None:
-    """EC 3293, EC PR 4266: an app that may not read role assignments is told so before anything is indexed."""
+    """EC 3293, EC PR 4266, PH 1409 (105), corso 4337 (107): an app that may not read role assignments, or groups, is told
+    so before anything is indexed."""
     here.house.vendor.fault(place, bend)
     found = await probed(here)
 
     assert found
     assert all(each.essential for each in found)
     assert words in found[-1].fix + found[-1].problem
+
+
+async def test_a_library_whose_changes_are_not_told_is_named_and_the_source_may_be_added(here: Office) -> None:
+    """MSD 11561 (63)."""
+    here.house.vendor.graph.deltas.needs_full_control.add(here.site.web.lists[0].id)
+    [found] = await probed(here)
+
+    assert not found.essential
+    assert "retention labels" in found.fix
+    assert "Sites.FullControl.All" in found.fix
+
+
+async def test_how_much_there_is_is_told_before_it_is_read(here: Office) -> None:
+    async with here.house.far() as far:
+        found = await far.probe(here.house.now())
+
+    assert found[-1].problem == "1 files, folders and items in 2 lists; a first sync takes about 1 min"
 
 
 @pytest.mark.parametrize(
@@ -117,3 +137,21 @@ async def test_sharepoint_is_asked_about_single_documents_and_an_error_is_no(her
 async def test_without_a_live_check_nobody_is_asked(here: Office) -> None:
     async with here.house.far() as far:
         assert far.live is None
+
+
+@pytest.mark.parametrize("turned", [False, True])
+async def test_of_addresses_that_overlap_the_longest_has_a_list_and_reads_it_once(here: Office, turned: bool) -> None:
+    tenant, house = here.house.tenant, here.house
+    sub = tenant.subsite(here.site.web, "sub")
+    tenant.file(sub.lists[0], "below.md", "In a site below")
+    paths = ("/sites/hr", "/sites/hr/Shared Documents", sub.path)
+    house.sites = paths[::-1] if turned else paths
+    first = await house.sync()
+    assert (first.complete, first.problems) == (True, ())
+
+    house.pause = timedelta(minutes=61)
+    house.vendor.count.clear()
+    second = await house.sync(hurried=False)
+    assert (second.complete, second.problems) == (True, ())
+    assert house.vendor.count.requests["delta without token"] == 0
+    assert await house.names(here.asha) == {"handbook.md", "below.md"}
