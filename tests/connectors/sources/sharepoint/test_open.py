@@ -41,8 +41,8 @@ async def test_a_site_that_is_granted_has_nothing_against_it(here: Office) -> No
     ],
 )
 async def test_the_grant_that_is_missing_is_named(here: Office, place: str, bend: Bend, words: str) -> None:
-    """EC 3293, EC PR 4266, PH 1409 (105), corso 4337 (107): an app that may not read role assignments, or groups, is told
-    so before anything is indexed."""
+    """EC 3293, EC PR 4266, PH 1409 (105), corso 4337 (107): an app that may not read role assignments, or groups, is
+    told so before anything is indexed."""
     here.house.vendor.fault(place, bend)
     found = await probed(here)
 
