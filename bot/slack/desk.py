@@ -7,8 +7,8 @@ finished within a bound, and the rest is given back at once for whoever runs nex
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Protocol
@@ -26,6 +26,8 @@ _MOST_TIMES = 6  # that an answer is tried
 _MOST_APOLOGIES = 30  # that an apology is tried after that: for about an hour
 _FIRST_PAUSE = 3.0  # seconds before the second time, doubled each time
 _LONGEST_PAUSE = 120.0
+_CROWD = 4  # requests that are being taken in at the same time, from which on no new letter is begun
+_POLITE = 0.25  # seconds that one waits for that at most
 _SWEEP = timedelta(hours=1)
 _KEPT = timedelta(days=2)  # that a delivery is known again; Slack repeats one for an hour at most
 
@@ -66,6 +68,8 @@ class Desk:
         self._rung = asyncio.Event()
         self._closing = False
         self._slots = asyncio.Semaphore(AT_ONCE)
+        self._arriving = 0
+        self._calm = asyncio.Event()
         self._telling = False  # whether somebody who was turned away is being told so: one at a time
         self._swept: datetime | None = None
         self._running: asyncio.Task[None] | None = None
@@ -73,6 +77,26 @@ class Desk:
     def ring(self) -> None:
         """There is a new letter."""
         self._rung.set()
+
+    @contextmanager
+    def arrival(self) -> Iterator[None]:
+        """A request is being taken in. In a crowd of them letters wait a little: Slack gives three seconds to who is at
+        the door, and people more to who answers."""
+        self._arriving += 1
+        try:
+            yield
+        finally:
+            self._arriving -= 1
+            if self._arriving < _CROWD:
+                self._calm.set()
+
+    async def _let_in(self) -> None:
+        if self._arriving < _CROWD:
+            return
+        self._calm.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_POLITE):
+                await self._calm.wait()
 
     async def __aenter__(self) -> Desk:
         if freed := await self._inbox.recover():
@@ -95,6 +119,7 @@ class Desk:
         async with asyncio.TaskGroup() as group:
             while not self._closing:
                 await self._slots.acquire()
+                await self._let_in()
                 letter = None if self._closing else await self._next()
                 if letter is None:
                     self._slots.release()

@@ -108,10 +108,11 @@ class Intake:
         told = not command and not isinstance(content, HomeOpened)
         body = letter_of(content, secrets.token_hex(16))
         try:
-            async with asyncio.timeout_at(deadline):
-                received = await self._inbox.receive(
-                    content.keys, us.team, content.account, body, self._limits, self._clock(), told=told
-                )
+            with self._desk.arrival():
+                async with asyncio.timeout_at(deadline):
+                    received = await self._inbox.receive(
+                        content.keys, us.team, content.account, body, self._limits, self._clock(), told=told
+                    )
         except (DoorError, TimeoutError):
             # Slack delivers an event again that was not acknowledged, and never a command.
             return _BUSY_COMMAND if command else _BUSY

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, select, update
 
+from bot.slack import desk
 from bot.slack.desk import AT_ONCE, Desk
 from connectors.chat import Letter, MostWaiting
 from connectors.errors import DoorError, Skip, Stop, Transient
@@ -105,6 +107,25 @@ async def test_only_so_many_are_answered_at_once(inbox: SqlInbox, now: datetime)
         await until(lambda: len(clerk.answered) == AT_ONCE + 3)
 
     assert clerk.most_at_once == AT_ONCE
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+async def test_who_is_at_the_door_goes_before_a_new_letter_but_not_for_ever(
+    inbox: SqlInbox, now: datetime, monkeypatch: pytest.MonkeyPatch, goes_on: bool
+) -> None:
+    monkeypatch.setattr(desk, "_POLITE", 0.1 if goes_on else 60.0)
+    await filled(inbox, 1, now)
+    clerk = Clerk()
+    at_the_desk = Desk(inbox, clerk, lambda: now, Log())
+    with ExitStack() as crowd:
+        for _ in range(desk._CROWD):
+            crowd.enter_context(at_the_desk.arrival())
+        async with at_the_desk:
+            if not goes_on:
+                await asyncio.sleep(0.2)
+                assert not clerk.begun
+                crowd.close()
+            await until(lambda: len(clerk.answered) == 1)
 
 
 @pytest.mark.parametrize("trouble", [Transient("away"), Stop("token"), RuntimeError("odd"), TimeoutError()])

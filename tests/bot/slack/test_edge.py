@@ -13,12 +13,13 @@ import aiohttp
 import pytest
 
 from bot.slack import sentences
+from bot.slack.desk import Desk
 from bot.slack.edge import LARGEST, LIMITS
 from bot.slack.incoming import Asked
 from bot.slack.intake import Intake
 from connectors.chat import MostWaiting, Workspace
 from tests.doubles.slack import OUR_BOT, OUR_USER, TEAM, FakeSlack
-from tests.doubles.slack_house import House, house, settled
+from tests.doubles.slack_house import House, Log, house, settled
 from tests.policies.given import NOW
 
 TRAVEL = "Which airfare needs approval?"
@@ -277,7 +278,8 @@ async def test_what_slack_and_the_ledger_take_together_is_within_one_deadline() 
             await asyncio.sleep(30)
             return "accepted"
 
-    intake = Intake(Slow(), Slow(), None, None, lambda: NOW)  # type: ignore[arg-type]
+    at_the_desk = Desk(Slow(), Slow(), lambda: NOW, Log())  # type: ignore[arg-type]
+    intake = Intake(Slow(), Slow(), at_the_desk, None, lambda: NOW)  # type: ignore[arg-type]
     loop = asyncio.get_running_loop()
     began = loop.time()
     us = await intake.us(began + 0.3)
