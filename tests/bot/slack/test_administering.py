@@ -511,7 +511,7 @@ async def test_who_is_alone_purges_nothing(at: Desk) -> None:
 async def test_a_purge_is_confirmed_by_an_administrator_whom_only_another_system_knows(at: Desk) -> None:
     assert at.commands.administering is not None
     doors = at.commands.administering.doors
-    far = Principal("sharepoint:T:g:admins")
+    far = Principal("sp:T:g:admins")
 
     class Systems:
         async def subject(self, who: Principal, now: datetime, *, fresh: bool = False) -> Subject | None:

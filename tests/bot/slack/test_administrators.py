@@ -20,7 +20,7 @@ from tests.doubles.slack_house import Log
 from tests.memory import MemoryPeople
 
 TEAM = "T1"
-FAR, OWN = Principal("sharepoint:T:g:admins"), Principal("grp:admins")
+FAR, OWN = Principal("sp:T:g:admins"), Principal("grp:admins")
 
 
 @dataclass
