@@ -215,9 +215,15 @@ async def _config(doors: Keeping, name: str) -> SourceConfig:
 
 def variables_of(settings: Mapping[str, Any]) -> frozenset[str]:
     """The environment variables that a source's settings refer to."""
+    return frozenset(value for where, value in secrets_of(settings) if where == "secret_env")
+
+
+def secrets_of(settings: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
+    """Where the secrets are that a source's settings refer to: `secret_env` or `secret_file`, and its name."""
     nested = [each for each in settings.values() if isinstance(each, Mapping)]
-    own = {value for key, value in settings.items() if key == "secret_env" and isinstance(value, str)}
-    return frozenset(own).union(*map(variables_of, nested))
+    kinds = ("secret_env", "secret_file")
+    own = {(key, value) for key, value in settings.items() if key in kinds and isinstance(value, str)}
+    return frozenset(own).union(*map(secrets_of, nested))
 
 
 def _unknown(name: str) -> Unusable:

@@ -20,7 +20,7 @@ from typing import Any
 from bot.acts import Act, act
 from bot.errors import WrongUse
 from bot.indexing import Indexing
-from bot.keeping import Keeping, add_source, change_state, overview, state_of, sync_named
+from bot.keeping import Keeping, add_source, change_state, overview, secrets_of, state_of, sync_named
 from bot.linking.linking import Holder
 from bot.looking import Looking, Part, who, why
 from bot.slack import adding, told
@@ -275,7 +275,7 @@ class Administering:
             assert subject is not None  # noqa: S101 - nobody is let in without one
             try:
                 name, settings = adding.settings_of(kind, given)
-                await self._no_secret_elsewhere(settings)
+                await self._no_secret_elsewhere(kind, settings)
                 lines = await self._looked_at(SourceConfig(name, kind, settings))
             except (WrongUse, DoorError) as error:
                 done.outcome = "refused"
@@ -284,13 +284,14 @@ class Administering:
             secret = await self._ticket(holder, subject, body, SHOWN_FOR)
             return told.to_confirm(f"Add the source {name}?", lines, secret, danger=False)
 
-    async def _no_secret_elsewhere(self, settings: Mapping[str, Any]) -> None:
-        """Refuse a source that would send another one's secret to another address: looking at it sends it already."""
+    async def _no_secret_elsewhere(self, kind: str, settings: Mapping[str, Any]) -> None:
+        """Refuse a source that would send another one's secret, whichever of them, to another address: looking at it
+        sends it already."""
         for other in await self.doors.keeping.sources.list():
-            shared = "secret" in settings and other.settings.get("secret") == settings["secret"]
-            if shared and other.settings.get("base_url") != settings.get("base_url"):
+            shared = not secrets_of(settings).isdisjoint(secrets_of(other.settings))
+            if shared and _address(other.kind, other.settings) != _address(kind, settings):
                 raise WrongUse(
-                    f"its secret is the one of source {other.name!r}, which is at another address; name one of its own"
+                    f"its secret is one of source {other.name!r}, which is at another address; name one of its own"
                 )
 
     async def _looked_at(self, config: SourceConfig) -> list[str]:
@@ -361,10 +362,20 @@ class Administering:
         if problem := _not_his(ticket, holder, subject):
             done.outcome = "refused"
             return sentence(problem)
+        if ticket is not None and ticket.body["verb"] == "purge" and not await self._still_asks(ticket, now):
+            done.outcome = "refused"
+            return sentence(told.ASKER_GONE)
         if ticket is None or not await self.doors.tickets.turn(_KIND, secret, ("new", "used"), None, now):
             done.outcome = "refused"
             return sentence(told.USED)
         return await self._done(holder, ticket.body, done)
+
+    async def _still_asks(self, ticket: Ticket, now: datetime) -> bool:
+        """Whether the one who asked for it is still himself, and may still ask for it."""
+        _, team, user = str(ticket.body["account"]).split(":")
+        asker = await self._subject(Holder(team, user), now)
+        himself = asker is not None and str(asker.person) == ticket.body["by"]
+        return himself and self._may_not(asker, Purge(ticket.body["name"])) is None
 
     async def _done(self, holder: Holder, body: Mapping[str, Any], done: Act) -> Message:
         verb, name, actor = body["verb"], body["name"], body["by"]
@@ -454,6 +465,11 @@ class Administering:
             await self.doors.chat.say_direct(
                 holder.user, sentence(f"source {verb} {name}: {ending}"[:_LONGEST_TOLD].replace("`", "'"))
             )
+
+
+def _address(kind: str, settings: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Where a source's secrets are sent."""
+    return kind, *(settings.get(name) for name in ("base_url", "login_url", "graph_url"))
 
 
 def _quoted(word: str) -> str:

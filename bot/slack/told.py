@@ -35,6 +35,7 @@ NOT_ADMIN = (
 )
 NO_GROUP = "Nobody administers yet: FOOTNOTE_ADMIN_GROUP names the group whose members may."
 USED = "That was done already, has had its time, or is not yours to confirm."
+ASKER_GONE = "Whoever asked for this does not administer any more. Ask for it yourself, if it is to be done."
 SECOND = "Another administrator has to confirm this: you asked for it yourself."
 FORM = "Fill in the form that opened. What you add is looked at first, and shown before anything changes."
 FORM_LATE = "That took too long for a form. Write the same once more."

@@ -489,6 +489,26 @@ async def test_a_purge_takes_a_second_administrator(at: Desk) -> None:
     assert await press(BEN) == told.USED
 
 
+@pytest.mark.parametrize("why", ["no administrator", "closed in slack", "unlinked"])
+async def test_a_purge_of_somebody_who_may_not_ask_for_it_any_more_is_not_confirmed(at: Desk, why: str) -> None:
+    await at.read(ASHA, "purge plan.md")
+    [request] = [each for each in at.slack.said if each.channel == at.slack.direct(BEN)]
+    secret = request.content["blocks"][-1]["elements"][0]["value"]
+    match why:
+        case "closed in slack":
+            at.slack.user(ASHA, deleted=True)
+        case "unlinked":
+            await at.app.people.unlink("asha@example.com", f"slack:{TEAM}")
+        case _:
+            text = (at.folder / "directory.toml").read_text().replace("grp:admins", "grp:staff", 1)
+            (at.folder / "directory.toml").write_text(text)
+            await add_source(at.app.keeping, "pages", "files", {"path": "pages"})  # which reads its directory again
+
+    assert words(await at.commands.pressed(Holder(TEAM, BEN), "confirm", secret)) == told.ASKER_GONE
+    assert (await at.record())[-1]["outcome"] == "refused"
+    assert "may read pages:plan.md" in await at.read(BEN, "probe marta@example.com plan.md")
+
+
 async def test_a_purge_needs_the_whole_name_of_one_document(at: Desk) -> None:
     assert "names no document" in await at.read(ASHA, "purge nothing.md")
     assert at.slack.said == []
@@ -605,13 +625,31 @@ async def test_a_form_that_lacks_something_adds_nothing(at: Desk, kind: str, giv
     assert "ATATT" not in words(message)
 
 
-async def test_the_secret_of_one_source_is_sent_to_no_other_address(at: Desk) -> None:
-    secret = {"secret_env": "FOOTNOTE_WIKI_TOKEN"}
-    kept = {"base_url": "https://w.example", "edition": "cloud", "auth": "bearer", "secret": secret}
-    await at.app.keeping.sources.add(SourceConfig("wiki", "confluence", kept), at.app.clock())
+@pytest.mark.parametrize(
+    ("kind", "kept"),
+    [
+        ("confluence", {"base_url": "https://w.example", "secret": {"secret_env": "FOOTNOTE_WIKI_TOKEN"}}),
+        ("confluence", {"base_url": "https://w.example", "webhook_secret": {"secret_env": "FOOTNOTE_WIKI_TOKEN"}}),
+        ("sharepoint", {"certificate": {"secret_env": "FOOTNOTE_WIKI_TOKEN"}}),
+        ("sharepoint", {"base_url": "https://elsewhere.example", "certificate": {"secret_env": "FOOTNOTE_WIKI_TOKEN"}}),
+    ],
+)
+async def test_no_secret_of_one_source_is_sent_to_another_address(at: Desk, kind: str, kept: dict[str, Any]) -> None:
+    await at.app.keeping.sources.add(SourceConfig("other", kind, kept), at.app.clock())
     given = {"name": "w", "base_url": "https://elsewhere.example", "edition": "cloud", "auth": "bearer",
              "secret_env": "FOOTNOTE_WIKI_TOKEN", "live_check": "off"}  # fmt: skip
     message = await at.commands.submitted(Holder(TEAM, ASHA), "confluence", json.dumps(given))
+
+    assert "at another address" in words(message)
+
+
+async def test_no_file_of_one_source_is_used_at_another_address(at: Desk) -> None:
+    file = at.folder / "gate.md"
+    kept = {"login_url": "https://login.example", "certificate": {"secret_file": str(file.resolve())}}
+    await at.app.keeping.sources.add(SourceConfig("other", "sharepoint", kept), at.app.clock())
+    given = {"name": "s", "tenant": "t", "client_id": "c", "certificate_file": str(file), "sites": "https://s.example",
+             "live_check": "off"}  # fmt: skip
+    message = await at.commands.submitted(Holder(TEAM, ASHA), "sharepoint", json.dumps(given))
 
     assert "at another address" in words(message)
 
