@@ -350,6 +350,9 @@ class Settings:
     oidc_issuer: str | None = _address(None, "The identity provider's issuer.")
     oidc_client_id: str | None = _word(None, "This application at the identity provider.")
     oidc_client_secret: Secret | None = _secret("Its secret.")
+    oidc_groups_claim: str = _name(
+        "", "Claim of the ID token that names a person's groups, such as `groups`: one may administer, as `idp:NAME`."
+    )
     mail_server: str | None = _setting(
         None,
         "Who takes mail to people: `smtps://USER@HOST`, or `smtp://…` with TLS on the same line.",
@@ -402,8 +405,8 @@ class Settings:
     )
     admin_group: Principal | None = _setting(
         None,
-        "Group whose members may administer: of `directory.toml`, or of a source, such as Entra by way of SharePoint. "
-        "See docs/slack.md.",
+        "Group whose members may administer: of `directory.toml`, of the identity provider (`idp:NAME`), or of a "
+        "source. See docs/slack.md.",
         _principal,
         "principal",
     )

@@ -346,7 +346,13 @@ def _providers(settings: Settings) -> Callable[[], AbstractAsyncContextManager[P
         always_pkce=False,
         prompt=None,
     )
-    in_company = Registration(company, company_id, f"{public}/link/login/callback", secret.reveal() if secret else None)
+    in_company = Registration(
+        company,
+        company_id,
+        f"{public}/link/login/callback",
+        secret.reveal() if secret else None,
+        groups_claim=settings.oidc_groups_claim,
+    )
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Providers]:

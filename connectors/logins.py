@@ -44,6 +44,15 @@ class Login:
     refresh: str | None = field(default=None, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """What a provider says when a login is renewed."""
+
+    refresh: str = field(repr=False)  # the token to go on with
+    subject: str | None = None  # whom the ID token that came with it is about; None where none came, or none that fits
+    groups: frozenset[str] = frozenset()  # that it names, where a claim for them is configured
+
+
 class Mail(Protocol):
     """A way to write to somebody by mail."""
 
@@ -68,9 +77,9 @@ class Provider(Protocol):
         """Who came back with these parameters. LoginRefused when they prove nobody."""
         ...
 
-    async def renew(self, refresh: str, now: datetime) -> str | None:
-        """The refresh token to go on with; None when the provider refuses: the account is closed, or its consent was
-        taken back."""
+    async def renew(self, refresh: str, now: datetime) -> Renewed | None:
+        """What the provider says of a login now; None when it refuses: the account is closed, or its consent was taken
+        back."""
         ...
 
     async def revoke(self, refresh: str, now: datetime) -> None:

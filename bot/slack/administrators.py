@@ -11,7 +11,8 @@ from typing import Any
 
 from connectors.chat import Chat, Message
 from connectors.errors import DoorError
-from connectors.ports import Directory, People
+from connectors.identity.logins import GROUPS
+from connectors.ports import NowDirectory, People
 from policies.facts import Kind, Subject
 from policies.names import Principal
 
@@ -27,7 +28,7 @@ class Administrators:
 
     chat: Chat
     people: People
-    directory: Directory
+    directory: NowDirectory
     group: Principal | None
     clock: Callable[[], datetime]
     log: Any
@@ -73,7 +74,9 @@ class Administrators:
                     return
                 self._asked[email] = self._asked.get(email, 0) + 1
                 with suppress(DoorError):
-                    if self._is_one(await self.directory.subject(Principal.person(email), self.clock())):
+                    # What the identity provider says of groups is not kept.
+                    fresh = self.group is not None and self.group.kind == GROUPS
+                    if self._is_one(await self.directory.subject(Principal.person(email), self.clock(), fresh=fresh)):
                         self._known[email] = None
                         found.append(linked[email])
                     else:

@@ -1,21 +1,25 @@
 """Whether people are still let in at the identity provider that they linked themselves with.
 
-Port `Rights` without groups: a refresh token that the provider takes means that the account is open, one that it
-refuses means that it is closed, here and everywhere. Whoever was bound by an administrator has no token; of him the
-directory alone tells.
+Port `Rights`: a refresh token that the provider takes means that the account is open, one that it refuses means that it
+is closed, here and everywhere. Whoever was bound by an administrator has no token; of him the directory alone tells.
+
+Groups are told only of somebody about whom the provider was asked at this moment (`anew`): nothing of them is kept.
 """
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from connectors.errors import DoorError, Transient
-from connectors.logins import Logins, Provider
+from connectors.logins import Logins, Provider, Renewed
 from connectors.ports import Membership
 from policies.facts import Kind
 from policies.names import Principal
 
+GROUPS = "idp"
+"""The kind of a principal that is a group of the identity provider."""
 FRESH = timedelta(minutes=2)  # that the provider's last word is believed without asking again
 UNHEARD = timedelta(minutes=10)  # without a word of the provider; from then on nobody vouches for the account
 _LOOKS = 60  # at what another process hears, before this gives up
@@ -47,10 +51,10 @@ class LoginRights:
     async def membership(self, account: str, kind: Kind, now: datetime) -> Membership:
         """Whether the account is open; DoorError where that can't be found out just now. What could not be found out
         for long means no."""
-        return await self._found(account, now, FRESH)
+        return replace(await self._found(account, now, FRESH), principals=frozenset())
 
     async def anew(self, account: str, kind: Kind, now: datetime) -> Membership:
-        """The same, whatever the provider said a moment ago."""
+        """The same, whatever the provider said a moment ago, with the groups that it names: as `idp:NAME`."""
         return await self._found(account, now, timedelta(0))
 
     async def _found(self, account: str, now: datetime, believed: timedelta) -> Membership:
@@ -102,8 +106,8 @@ class LoginRights:
             if now - held.checked_at >= UNHEARD:
                 return _CLOSED
             raise
-        await self._settle(account, renewed, now)
-        return _CLOSED if renewed is None else _OPEN
+        await self._settle(account, renewed.refresh if renewed is not None else None, now)
+        return _CLOSED if renewed is None else Membership(True, _principals(renewed, account))
 
     async def _settle(self, account: str, renewed: str | None, now: datetime) -> None:
         """Keep what was heard; a ledger that is busy or away is waited for."""
@@ -117,3 +121,10 @@ class LoginRights:
                     raise
             await asyncio.sleep(pause)
             pause *= 2
+
+
+def _principals(renewed: Renewed, account: str) -> frozenset[Principal]:
+    """The groups that the provider names, where it speaks of this account."""
+    if renewed.subject != account:
+        return frozenset()
+    return frozenset(Principal(f"{GROUPS}:{name}") for name in renewed.groups if name == name.strip())

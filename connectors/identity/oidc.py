@@ -16,7 +16,7 @@ import hmac
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any
@@ -33,7 +33,7 @@ from yarl import URL
 
 from connectors.errors import DoorError, Stop, Transient
 from connectors.http import Answer, Limits, Site, refusal
-from connectors.logins import Leg, Login, LoginRefused
+from connectors.logins import Leg, Login, LoginRefused, Renewed
 
 ALGORITHMS = ("RS256", "PS256", "ES256")
 LIMITS = Limits(connect=5.0, idle=10.0, whole=20.0, attempts=2, longest_pause=3.0, largest=1_000_000)
@@ -41,6 +41,8 @@ SKEW = 60  # seconds that two clocks may differ
 _KNOWN_FOR = timedelta(hours=1)  # that what the provider says of itself is believed
 _KEYS_AGAIN = timedelta(minutes=1)  # between two looks for a key that is not known
 _LONGEST = 16_000  # characters of an ID token
+_LONGEST_GROUP = 255  # characters of a group's name
+_MOST_GROUPS = 2_000
 _FORM = "application/x-www-form-urlencoded"
 _BRINGS_KEYS = frozenset({"jwk", "jku", "x5u", "x5c", "crit", "b64"})
 
@@ -57,6 +59,7 @@ class Registration:
     always_pkce: bool = True  # False: only where the provider says that it can
     prompt: str | None = "select_account"
     extra: Mapping[str, str] = field(default_factory=dict)  # more parameters of the address
+    groups_claim: str = ""  # of the ID token: the names of a person's groups; empty: groups are not looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +150,22 @@ class OidcProvider:
         refresh = token.get("refresh_token")
         return Login(self.issuer, claims["sub"], claims, refresh if isinstance(refresh, str) and refresh else None)
 
-    async def renew(self, refresh: str, now: datetime) -> str | None:
-        """The token to go on with; None when the provider refuses."""
-        token = await self._token(await self._learn(now), "refresh_token", refresh_token=refresh)
+    async def renew(self, refresh: str, now: datetime) -> Renewed | None:
+        """What the provider says of a login now; None when it refuses. Groups come from the ID token of this answer
+        (OpenID Connect Core 12.2) and from nowhere else: without one, or with one that does not fit, there are none."""
+        known = await self._learn(now)
+        token = await self._token(known, "refresh_token", refresh_token=refresh)
         if token is None:
             return None
         given = token.get("refresh_token")
-        return given if isinstance(given, str) and given else refresh
+        renewed = Renewed(given if isinstance(given, str) and given else refresh)
+        if not self._reg.groups_claim or "id_token" not in token:
+            return renewed
+        try:
+            claims = await self._claims(token["id_token"], token.get("access_token"), None, known, now)
+        except DoorError:  # the new token must be kept whatever came with it
+            return renewed
+        return replace(renewed, subject=claims["sub"], groups=_groups(claims.get(self._reg.groups_claim)))
 
     async def revoke(self, refresh: str, now: datetime) -> None:
         """Best effort: RFC 7009, where the provider has it."""
@@ -257,7 +269,7 @@ class OidcProvider:
     # ------------------------------------------------------------ ID tokens
 
     async def _claims(
-        self, token: Any, access_token: Any, nonce: str, known: _Known, now: datetime
+        self, token: Any, access_token: Any, nonce: str | None, known: _Known, now: datetime
     ) -> Mapping[str, Any]:
         header = _header(token)
         supported = known.metadata.get("id_token_signing_alg_values_supported") or ALGORITHMS
@@ -275,13 +287,17 @@ class OidcProvider:
             raise LoginRefused("signature") from None  # what exactly was wrong is the sender's business alone
         return self._checked(decoded, access_token, nonce, known, now)
 
-    def _checked(self, decoded: Any, access_token: Any, nonce: str, known: _Known, now: datetime) -> Mapping[str, Any]:
+    def _checked(
+        self, decoded: Any, access_token: Any, nonce: str | None, known: _Known, now: datetime
+    ) -> Mapping[str, Any]:
+        """The claims of a token that is for us, now. `nonce`: None where no browser came back with it."""
         expected = {
             "iss": {"essential": True, "value": known.metadata["issuer"]},
             "aud": {"essential": True, "value": self._reg.client_id},
             "sub": {"essential": True},
         }
-        params = {"nonce": nonce, "client_id": self._reg.client_id, "access_token": access_token}
+        params = {"client_id": self._reg.client_id, "access_token": access_token}
+        params |= {} if nonce is None else {"nonce": nonce}
         claims = CodeIDToken(decoded.claims, decoded.header, expected, params)
         try:
             claims.validate(now=int(now.timestamp()), leeway=SKEW)
@@ -292,9 +308,15 @@ class OidcProvider:
             raise LoginRefused("sub")
         if not isinstance(issued, int | float) or issued > now.timestamp() + SKEW:
             raise LoginRefused("iat")
-        if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
+        if nonce is not None and not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
             raise LoginRefused("nonce")
         return dict(claims)
+
+
+def _groups(told: Any) -> frozenset[str]:
+    """The names in a claim of groups: a list of texts, or one text."""
+    names = told if isinstance(told, list) else [told]
+    return frozenset(name for name in names[:_MOST_GROUPS] if isinstance(name, str) and 0 < len(name) <= _LONGEST_GROUP)
 
 
 def _prompt(known: _Known, registration: Registration) -> str | None:

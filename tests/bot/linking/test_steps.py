@@ -18,7 +18,7 @@ from connectors.ledger.logins import SqlLogins
 from connectors.ledger.open import Ledger, open_ledger
 from connectors.ledger.tickets import SqlTickets
 from connectors.ledger.traces import SqlTraces
-from connectors.logins import Leg, Login, LoginRefused
+from connectors.logins import Leg, Login, LoginRefused, Renewed
 from connectors.ports import DirectoryTables, PersonRecord
 from connectors.trace_signer import TraceSigner
 from connectors.vault import Vault
@@ -48,8 +48,8 @@ class Provider:
         who = answer["code"]
         return Login(self.issuer, who, self.claims.get(who, {}), f"refresh-{who}")
 
-    async def renew(self, refresh: str, now: datetime) -> str | None:
-        return refresh
+    async def renew(self, refresh: str, now: datetime) -> Renewed | None:
+        return Renewed(refresh)
 
     async def revoke(self, refresh: str, now: datetime) -> None:
         self.revoked.append(refresh)

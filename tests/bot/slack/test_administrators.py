@@ -35,7 +35,7 @@ class Systems:
     at_once: int = 0
     most_at_once: int = 0
 
-    async def subject(self, who: Principal, now: datetime, *, guest: bool = False) -> Subject:
+    async def subject(self, who: Principal, now: datetime, *, guest: bool = False, fresh: bool = False) -> Subject:
         name = who.name.removeprefix("usr:").partition("@")[0]
         self.asked.append(name)
         self.at_once += 1

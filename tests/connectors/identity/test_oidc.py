@@ -20,7 +20,7 @@ from joserfc.jwk import ECKey, KeySet, OctKey, RSAKey
 from connectors.errors import DoorError, Stop, Transient
 from connectors.http import Limits
 from connectors.identity.oidc import OidcProvider, Registration
-from connectors.logins import Leg, Login, LoginRefused
+from connectors.logins import Leg, Login, LoginRefused, Renewed
 from tests.conftest import NOW
 from tests.doubles.web import served
 
@@ -307,12 +307,40 @@ async def test_a_refresh_token_that_is_refused_means_no_and_trouble_means_nothin
         hand.token, hand.status = lambda: {"error": "invalid_grant"}, 400
         assert await made.renew("r1", NOW) is None
         hand.token, hand.status = lambda: {"access_token": "a"}, 200
-        assert await made.renew("r1", NOW) == "r1"
+        assert await made.renew("r1", NOW) == Renewed("r1")
         hand.token = lambda: {"access_token": "a", "refresh_token": "r2"}
-        assert await made.renew("r1", NOW) == "r2"
+        assert await made.renew("r1", NOW) == Renewed("r2")
         hand.status = 503
         with pytest.raises(Transient):
             await made.renew("r1", NOW)
+
+
+@pytest.mark.parametrize(
+    ("told", "groups"),
+    [
+        (["admins", "Staff – EU"], {"admins", "Staff – EU"}),
+        ("admins", {"admins"}),
+        ([], set()),
+        (None, set()),
+        ([1, None, {"admins": 1}, "", "x" * 256, "ok"], {"ok"}),
+        ({"admins": True}, set()),
+    ],
+)
+async def test_groups_are_those_that_the_new_id_token_names(hand: Hand, told: object, groups: set[str]) -> None:
+    hand.keys = [RSA]
+    hand.token = lambda: {"access_token": "a", "refresh_token": "r2", "id_token": hand.signed(RSA, groups=told)}
+    async with provider(hand, groups_claim="groups") as made:
+        assert await made.renew("r1", hand.now) == Renewed("r2", "asha", frozenset(groups))
+    async with provider(hand) as made:
+        assert await made.renew("r1", hand.now) == Renewed("r2")
+
+
+@pytest.mark.parametrize("wrong", [{"aud": "another"}, {"iss": "https://evil.example"}, {"exp": 1}, {"sub": ""}])
+async def test_an_id_token_that_does_not_fit_names_no_group_and_loses_no_token(hand: Hand, wrong: Json) -> None:
+    hand.keys = [RSA]
+    hand.token = lambda: {"refresh_token": "r2", "id_token": hand.signed(RSA, groups=["admins"], **wrong)}
+    async with provider(hand, groups_claim="groups") as made:
+        assert await made.renew("r1", hand.now) == Renewed("r2")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ const require = createRequire(`${modules}/package.json`);
 const { Provider } = await import(pathToFileURL(`${modules}/node_modules/oidc-provider/lib/index.js`));
 const told = () => JSON.parse(readFileSync(file, 'utf8'));
 const issuer = `http://127.0.0.1:${port}${told().path ?? ''}`;
-const names = new Set(['sub', ...Object.values(told().people).flatMap(Object.keys)]);
+const names = new Set(['sub', 'groups', ...Object.values(told().people).flatMap(Object.keys)]);
 
 const provider = new Provider(issuer, {
   clients: [{
