@@ -277,10 +277,10 @@ class ConfluenceSource:
             if whole and before is not None:
                 # However long reading the space takes: what was taken away is gone before.
                 known = _space_node(space, access, access_at, before, None, before.walk)
-                async for change in changed_rules(
+                async for ruling in changed_rules(
                     self._memory, key, access, Join.AND, self._reach.lease, self._name, _base_at(known, run.now)
                 ):
-                    yield change
+                    yield ruling
             swept = await self._swept(run, space) if whole else None
             if whole and swept is None and before is None:
                 return
