@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from aiohttp import web
 
 from connectors.errors import Stop, Transient
-from connectors.http import Site
+from connectors.http import Answer, Site
 from connectors.sources.confluence.client import LIMITS, Account, Client, Lost, Pace
 from tests.doubles.web import served
 
@@ -88,7 +90,7 @@ async def test_a_list_that_goes_in_circles_is_an_error_and_no_end() -> None:
 
 
 async def test_a_lowered_limit_and_a_wrong_next_start_lose_nothing() -> None:
-    """onyx#11284, onyx#4129, CONFSERVER-95272: the start is counted here."""
+    """EC PR#2308, EC PR#2651, onyx#11284, onyx#4129, CONFSERVER-95272: the start is counted here."""
     rows = [str(each) for each in range(7)]
 
     async def handler(request: web.Request) -> web.StreamResponse:
@@ -98,6 +100,31 @@ async def test_a_lowered_limit_and_a_wrong_next_start_lose_nothing() -> None:
 
     async with client(handler) as wiki:
         assert await ids(wiki.counted("rest/api/space")) == rows
+
+
+class Endless:
+    """A site whose list has so many pages of one row, by whichever way it is asked for."""
+
+    name = "wiki"
+
+    def __init__(self, pages: int) -> None:
+        self.pages = pages
+
+    async def request(self, _method: str, address: str, **_more: object) -> Answer:
+        asked = parse_qs(urlsplit(address).query)
+        at = int(asked.get("cursor", asked.get("start", ["0"]))[0])
+        rows = [str(at)] if at < self.pages else []
+        onward = f"/wiki/api/v2/pages?cursor={at + 1}" if at + 1 < self.pages else None
+        return Answer("wiki", 200, {}, json.dumps(page(*rows, onward=onward)).encode())
+
+
+async def test_a_list_of_very_many_pages_is_read_to_its_end() -> None:
+    """ONX#10505: one call within the other for each page ran out of stack."""
+    site = Endless(pages=1_200)
+    wiki = Client(site, Account.bearer("t0ken"), "https://wiki.example/wiki", QUICK)  # type: ignore[arg-type]
+
+    assert len(await ids(wiki.pages("api/v2/pages"))) == 1_200
+    assert len(await ids(wiki.counted("rest/api/space", limit=1))) == 1_200
 
 
 async def test_a_server_that_knows_no_start_gives_its_list_once() -> None:

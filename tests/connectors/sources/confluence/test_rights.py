@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from connectors.records import Own
+from connectors.sources.confluence.permissions import Restrictions
+from connectors.sources.confluence.principals import Principals
+from policies.access import AccessExpr
 from tests.confluence_house import House, stocked
 from tests.connectors.sources.confluence.living import living, named, settled_in
 from tests.doubles.confluence.faults import status
@@ -131,12 +135,22 @@ async def test_a_page_without_a_restriction_of_its_own_is_not_invisible(tmp_path
         assert {"robot", "ann", "bob", "adm"} == await readers(house, "Leaf")
 
 
-@pytest.mark.parametrize("edition", ["cloud", "datacenter"])
-async def test_a_restriction_to_a_deleted_group_means_nobody(tmp_path: Path, edition: str) -> None:
+async def test_a_restriction_to_a_deleted_group_means_nobody(tmp_path: Path) -> None:
     """ONX#4624: who is named resolves to nobody, and the restriction stands."""
-    async with settled_in(tmp_path, edition) as house:
+    async with settled_in(tmp_path) as house:
         gone = house.wiki.group("gone", "bob").id
         house.wiki.restrict(named(house, "Leaf"), users=["robot"], groups=[gone])
+        house.wiki.delete_group(gone)
+        await house.sync()
+
+        assert {"robot"} == await readers(house, "Leaf")
+
+
+async def test_a_restriction_to_a_deleted_group_alone_means_nobody(tmp_path: Path) -> None:
+    """ONX#4624 where nobody else is named: on Data Center, where the account that reads sees everything."""
+    async with settled_in(tmp_path, "datacenter") as house:
+        gone = house.wiki.group("gone", "bob").id
+        house.wiki.restrict(named(house, "Leaf"), groups=[gone])
         house.wiki.delete_group(gone)
         await house.sync()
 
@@ -152,17 +166,46 @@ async def test_a_restriction_to_apps_and_closed_accounts_means_nobody(tmp_path: 
         assert {"robot"} == await readers(house, "Leaf")
 
 
-async def test_an_app_alone_named_closes_the_page(tmp_path: Path) -> None:
-    """The account that reads is an app itself and sees the page; people do not."""
-    wiki = stocked()
-    wiki.person("reader", kind="atlassian", email="reader@example.com")
-    async with settled_in(tmp_path, wiki) as house:
-        house.wiki.restrict(named(house, "Leaf"), users=["bot", "robot"])
-        await house.sync()
-        house.wiki.restrict(named(house, "Leaf"), users=["bot"])
-        await house.sync()
+APP = {"type": "known", "accountId": "bot", "accountType": "app"}
+CLOSED = {"type": "known", "accountId": "ina", "accountType": "atlassian", "accountStatus": "closed"}
+NAMELESS = {"type": "unknown", "accountType": "unknown"}
+DELETED = {"type": "group", "name": "gone", "id": "gid-gone"}
 
-        assert set() == await readers(house, "Leaf")
+
+@pytest.mark.parametrize(
+    ("users", "groups", "expected"),
+    [
+        ([APP], [], ["bot"]),
+        ([APP, CLOSED], [], ["bot", "ina"]),
+        ([NAMELESS], [], []),
+        ([], [DELETED], ["gid-gone"]),
+        ([APP, NAMELESS], [DELETED], ["bot", "gid-gone"]),
+    ],
+)
+async def test_who_is_named_alone_and_is_nobody_closes_the_page(
+    users: list[dict[str, str]], groups: list[dict[str, str]], expected: list[str]
+) -> None:
+    """EC, ONX#4624: an app, a closed account, a deleted group or a row without an id still restricts."""
+    lists = {"user": {"results": users}, "group": {"results": groups}}
+    told = {
+        "restrictions": {name: {**held, "size": len(held["results"]), "limit": 200} for name, held in lists.items()}
+    }
+
+    class Asked:
+        async def get(self, _path: str, _params: object) -> object:
+            return told
+
+    read = Restrictions(Asked(), Principals("wiki"), cloud=True)  # type: ignore[arg-type]
+    rules = [read.expanded({"restrictions": {"read": told}}), await read.read("1")]
+
+    p = Principals("wiki")
+    named_there = {p.user(each) for each in expected} | {p.group(each) for each in expected}
+    for each in rules:
+        assert isinstance(each, Own)
+        assert isinstance(each.access, AccessExpr)
+        [clause] = each.access.clauses
+        assert len(clause) == len(expected)
+        assert clause <= named_there
 
 
 async def test_a_restriction_of_editing_says_nothing_about_reading(tmp_path: Path) -> None:
@@ -214,6 +257,27 @@ async def test_a_restriction_that_data_center_can_not_say_whole_is_unknown(tmp_p
 
         assert all(named(house, "Leaf") not in keys for keys in seen.values())
         assert named(house, "Middle") in seen["bob"]
+
+
+def test_the_same_ids_in_two_wikis_are_not_the_same_people() -> None:
+    """ONX#12580: what was remembered of one tenant's people counted for another's."""
+    one, other = Principals("wiki"), Principals("wiki2")
+    names = ("licensed", "authenticated", "anonymous", "admins", "supers")
+    held = [{p.user("7"), p.group("7"), *(getattr(p, name) for name in names)} for p in (one, other)]
+
+    assert all(len(each) == 7 for each in held)
+    assert not held[0] & held[1]
+
+
+async def test_a_restriction_that_nothing_told_of_is_found_by_reading_everything_again(tmp_path: Path) -> None:
+    """PH#1063: changes of rights were learnt from the audit log alone; here that is not even asked."""
+    async with settled_in(tmp_path) as house:
+        house.wiki.restrict(named(house, "Middle"), users=["ann", "robot"])
+        house.wiki.at += timedelta(hours=12)
+        await house.sync(hurried=False)
+
+        assert {"ann", "robot"} == await readers(house, "Leaf")
+        assert not any("audit" in line for line in house.server.lines)
 
 
 # ---------------------------------------------------------------- spaces

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 
 from connectors.errors import Transient
 from connectors.records import Inherits, Own
-from connectors.sources.confluence.sweep import SEARCH_LAG, Sweep, Swept
+from connectors.sources.confluence.mapping import Item
+from connectors.sources.confluence.sweep import SEARCH_LAG, Sweep, Swept, _Reading
 from policies.access import Unknown
 from tests.confluence_house import House, stocked
 from tests.connectors.sources.confluence.living import living, named, settled_in
@@ -134,6 +136,35 @@ async def test_files_and_comments_that_no_list_has_any_more_are_asked_for_themse
 
         assert named(house, "Re: Middle") in kept
         assert gone not in kept
+
+
+@pytest.mark.parametrize("edition", ["cloud", "datacenter"])
+async def test_what_is_deleted_is_deleted_under_the_id_that_it_was_kept_by(tmp_path: Path, edition: str) -> None:
+    """PH#3347: a deletion by another id than the stored one did nothing, without a word."""
+    async with settled_in(tmp_path, edition) as house:
+        gone = {named(house, title) for title in ("Middle", "notes.txt", "Re: Middle")}
+        assert gone <= await house.alive()
+        house.wiki.purge(named(house, "Middle"))
+        report = await house.sync()
+
+        assert report.deleted == len(gone)
+        assert not gone & await house.alive()
+
+
+async def test_a_reading_that_raises_ends_what_waits_for_it() -> None:
+    """EC PR#2380: the run waited for ever for a task that had raised."""
+
+    class Broken:
+        async def restriction(self, key: str) -> Any:
+            await asyncio.sleep(0)
+            if key == "2":
+                raise RuntimeError("nobody expected this")
+            return Inherits()
+
+    reading = _Reading(Broken(), {}, set(), 0)  # type: ignore[arg-type]
+    reading.items = {str(number): Item(str(number), "page", None, None, "", "", "1", "") for number in range(9)}
+    with pytest.raises(RuntimeError):
+        await asyncio.wait_for(reading.each_restriction(), 5)
 
 
 # ---------------------------------------------------------------- what only search says
