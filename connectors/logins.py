@@ -13,6 +13,9 @@ from typing import Any, Protocol
 
 from connectors.errors import Skip
 
+GROUPS = "idp"
+"""The kind of a principal that is a group of the identity provider."""
+
 
 class LoginRefused(Skip):
     """What came back from a provider does not prove a login; `why` is one of a few fixed words."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from connectors.chat import Chat, Message
 from connectors.errors import DoorError
-from connectors.identity.logins import GROUPS
+from connectors.logins import GROUPS
 from connectors.ports import NowDirectory, People
 from policies.facts import Kind, Subject
 from policies.names import Principal

@@ -13,13 +13,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from connectors.errors import DoorError, Transient
-from connectors.logins import Logins, Provider, Renewed
+from connectors.logins import GROUPS, Logins, Provider, Renewed
 from connectors.ports import Membership
 from policies.facts import Kind
 from policies.names import Principal
 
-GROUPS = "idp"
-"""The kind of a principal that is a group of the identity provider."""
 FRESH = timedelta(minutes=2)  # that the provider's last word is believed without asking again
 UNHEARD = timedelta(minutes=10)  # without a word of the provider; from then on nobody vouches for the account
 _LOOKS = 60  # at what another process hears, before this gives up
