@@ -25,6 +25,7 @@ from connectors.sources.confluence.mapping import (
     Space,
     is_since,
     labels_of,
+    names_of,
 )
 from connectors.sources.confluence.permissions import CloudSpaces, Restrictions, Rules
 from connectors.sources.confluence.wiki import Aside, Leaves, Seen
@@ -270,6 +271,9 @@ class Cloud:
         if not body.text.strip() and told.get("subtype") == "live":
             written = await self.client.get(f"api/v2/{many}/{node.key}", {**params, "body-format": "atlas_doc_format"})
             body = _body(written, "atlas_doc_format", ADF)
+        if node.kind in PAGES and labels_of(told.get("labels")) is None:
+            rows = [row async for page in self.client.pages(f"api/v2/{many}/{node.key}/labels") for row in page]
+            body = replace(body, labels=names_of(rows))
         owner = text_of(told, "ownerId") if node.kind in PAGES else ""
         return replace(body, owner=await self._name(owner) or None)
 

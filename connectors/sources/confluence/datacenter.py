@@ -25,6 +25,7 @@ from connectors.sources.confluence.mapping import (
     instant,
     is_since,
     labels_of,
+    names_of,
 )
 from connectors.sources.confluence.permissions import Restrictions, Rules, ServerSpaces
 from connectors.sources.confluence.wiki import Aside, Leaves, Seen
@@ -182,12 +183,16 @@ class DataCenter:
         text = written.get("value") if isinstance(written, dict) else None
         version = _object(told, "version")
         by = _object(version, "by")
+        labels = _labels(told)
+        if labels is None and node.kind in PAGES:
+            pages = self.client.counted(f"rest/api/content/{node.key}/label")
+            labels = names_of([row async for page in pages for row in page])
         return Body(
             text=text if isinstance(text, str) else "",
             media_type=STORAGE,
             version=text_of(version, "number"),
             title=text_of(told, "title"),
-            labels=_labels(told) or (),
+            labels=labels or (),
             owner=text_of(by, "displayName") or None if node.kind in PAGES else None,
         )
 

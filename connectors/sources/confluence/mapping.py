@@ -259,14 +259,20 @@ def _anchor_of_old(title: str, heading: str) -> str:
 
 def labels_of(held: Any) -> tuple[str, ...] | None:
     """Names of labels in a list of them, in an envelope or bare; None where it is none or goes on elsewhere."""
-    rows = held.get("results") if isinstance(held, Mapping) else held
+    envelope = held if isinstance(held, Mapping) else {}
+    rows = envelope.get("results") if envelope else held
     if not isinstance(rows, list):
         return None
-    size = held.get("size") if isinstance(held, Mapping) else None
-    if isinstance(size, int) and size > len(rows):
-        return None
-    names = {text_of(row, "name") for row in rows if isinstance(row, dict)}
-    return tuple(sorted(names - {""}))
+    size, meta, links = (envelope.get(name) for name in ("size", "meta", "_links"))
+    more = isinstance(size, int) and size > len(rows)
+    more |= isinstance(meta, Mapping) and meta.get("hasMore") is True
+    more |= isinstance(links, Mapping) and bool(links.get("next"))
+    return None if more else names_of(rows)
+
+
+def names_of(rows: Iterable[Any]) -> tuple[str, ...]:
+    """Names of labels in rows of a list of them."""
+    return tuple(sorted({text_of(row, "name") for row in rows if isinstance(row, dict)} - {""}))
 
 
 def _given(body: bytes) -> Callable[[], Awaitable[bytes]]:

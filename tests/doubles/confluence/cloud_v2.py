@@ -21,6 +21,7 @@ KINDS = {
     "attachments": "attachment",
 }
 _ANCESTORS_AT_ONCE = 250
+_LABELS_INCLUDED = 50
 
 # ---------------------------------------------------------------- one of them
 
@@ -120,7 +121,9 @@ def one(kind: str) -> Endpoint:
             raise Refusal(404, "not found")
         made = shaped(ask, content)
         if ask.query.get("include-labels") == "true":
-            made["labels"] = {"results": _labels(content), "meta": {"hasMore": False, "cursor": ""}, "_links": {}}
+            rows, more = _labels(content), len(content.labels) > _LABELS_INCLUDED
+            meta = {"hasMore": more, "cursor": "on" if more else ""}
+            made["labels"] = {"results": rows[:_LABELS_INCLUDED], "meta": meta, "_links": {}}
         return made
 
     return endpoint

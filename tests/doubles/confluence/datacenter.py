@@ -29,6 +29,7 @@ from tests.doubles.confluence.shapes import (
 from tests.doubles.confluence.wiki import Content, Grant, Space
 from tests.doubles.vendor import Refusal
 
+_LABELS = 200  # that come with a content
 PAGE = "<html><head><title>Confirm your password</title></head><body>WebSudo</body></html>"
 
 
@@ -83,7 +84,9 @@ def shaped(ask: Ask, content: Content, expand: set[str]) -> Json:
         made["restrictions"] = restrictions(ask, content, 0, ask.server.caps["inner"])
     if "metadata.labels" in expand:
         rows = [{"prefix": "global", "name": name, "id": f"{content.id}{at}"} for at, name in enumerate(content.labels)]
-        made["metadata"] = {"labels": {"results": rows, "start": 0, "limit": 200, "size": len(rows)}}
+        given = {"results": rows[:_LABELS], "start": 0, "limit": _LABELS, "size": len(rows[:_LABELS])}
+        links = {"_links": {"next": f"/rest/api/content/{content.id}/label?start={_LABELS}"}}
+        made["metadata"] = {"labels": given | (links if len(rows) > _LABELS else {})}
     if "body.storage" in expand:
         if content.broken:
             raise Refusal(500, "Internal Server Error")
@@ -109,6 +112,13 @@ def _ancestors(ask: Ask, content: Content, expand: set[str]) -> list[Json]:
     if any(each.startswith("restrictions") for each in deeper) and any(not ask.sees(each) for each in chain):
         raise Refusal(404, "No content found")
     return [shaped(ask, each, deeper) for each in chain]
+
+
+def labels(ask: Ask) -> Json:
+    """`GET /content/{id}/label`."""
+    content = ask.content(ask.parts[0])
+    rows = [{"prefix": "global", "name": name, "id": f"{content.id}{at}"} for at, name in enumerate(content.labels)]
+    return by_start(ask, rows, dict, limit_of(ask, set(), 10**6))
 
 
 def listing(ask: Ask) -> Json:
@@ -414,6 +424,7 @@ ENDPOINTS: Table = [
     ("GET", f"{_V1}/content/search", search),
     ("GET", f"{_V1}/search", search),
     ("GET", f"{_V1}/content/{{}}", one),
+    ("GET", f"{_V1}/content/{{}}/label", labels),
     ("GET", f"{_V1}/content/{{}}/child/attachment", children("attachment")),
     ("GET", f"{_V1}/content/{{}}/child/comment", children("comment")),
     ("GET", f"{_V1}/content/{{}}/child/page", children("page")),

@@ -374,6 +374,18 @@ async def test_a_space_key_that_looks_like_nothing_is_no_wildcard(tmp_path: Path
         assert set() == await house.alive()
 
 
+@pytest.mark.parametrize("edition", ["cloud", "datacenter"])
+async def test_more_labels_than_come_with_a_page_are_read_to_the_end(tmp_path: Path, edition: str) -> None:
+    wiki = stocked(edition)
+    leaf = next(each.id for each in wiki.content.values() if each.title == "Leaf")
+    wiki.label(leaf, *(f"label-{number:03}" for number in range(230)), "secret")
+    async with living(tmp_path, wiki, settings={"excluded_labels": ["Secret"]}) as house:
+        await house.sync()
+
+        assert leaf not in await house.visible("ann")
+        assert named(house, "Middle") in await house.visible("ann")
+
+
 async def test_a_label_that_is_left_out_takes_a_page_away_that_was_there(tmp_path: Path) -> None:
     async with settled_in(tmp_path, settings={"excluded_labels": ["Secret"]}) as house:
         leaf = named(house, "Leaf")
