@@ -16,7 +16,7 @@ from yarl import URL
 
 from connectors.chat import Account, Message, Room, Task, View, Workspace
 from connectors.errors import Skip, Stop, Transient
-from connectors.http import Limits, Site
+from connectors.http import RETRIED, Answer, Limits, Site
 from connectors.slack_reading import (
     NO_PREVIEWS,
     account,
@@ -63,6 +63,7 @@ _PAGE = 200
 _MOST_PAGES = 10
 _MANY = 1_000  # users of a page
 _HOOKS = "https://hooks.slack.com"
+_DOUBTFUL = RETRIED - {429}  # after these nobody knows whether something was done; what was is not done twice
 
 
 class SlackWeb:
@@ -92,7 +93,7 @@ class SlackWeb:
         """Who we are; asked once."""
         async with self._asking:
             if self._workspace is None:
-                answer, headers = await self._call("auth.test", {})
+                answer, headers = await self._call("auth.test", {}, repeatable=True)
                 given = {each for part in headers.get("x-oauth-scopes", "").split(",") if (each := part.strip())}
                 lacking = frozenset(SCOPES - given) if given else frozenset()
                 whole = answer.get("enterprise_id")
@@ -193,7 +194,7 @@ class SlackWeb:
         """To the person who gave a command. Skip when the address is not Slack's or has had its time."""
         said = {"response_type": "ephemeral", "replace_original": False, **worded(message), **NO_PREVIEWS}
         try:
-            answer = await self._hooks.post(address, said)
+            answer = _known("an answer", await self._hooks.request("POST", address, json=said, as_is=_DOUBTFUL))
         except Stop as error:
             raise Skip("a command came with an address that is not slack's") from error
         if not answer.ok:
@@ -272,8 +273,20 @@ class SlackWeb:
     async def _call(
         self, method: str, content: Mapping[str, Any], *, repeatable: bool = False
     ) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-        answer = await self._api.post(method, content, headers=self._headers(), repeatable=repeatable)
-        return checked(method, answer), answer.headers
+        """`repeatable`: doing it twice does no harm. Else it is done again only where Slack said that it was not."""
+        doubtful = frozenset() if repeatable else _DOUBTFUL
+        headers = self._headers()
+        answer = await self._api.request(
+            "POST", method, json=content, headers=headers, repeatable=repeatable, as_is=doubtful
+        )
+        return checked(method, answer if repeatable else _known(method, answer)), answer.headers
 
     def _headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._token}"}
+
+
+def _known(what: str, answer: Answer) -> Answer:
+    """The answer, if it says whether it was done. Else a Transient that names no time: that would mean it was not."""
+    if answer.status in _DOUBTFUL:
+        raise Transient(f"slack did not say whether it took {what} ({answer.status})")
+    return answer

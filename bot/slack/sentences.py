@@ -10,7 +10,9 @@ DOING = "One moment…"
 HELP = (
     "Ask me in a direct message, mention me in a channel, or write `/footnote` and your question. I search only the "
     "documents that you may read, and every sentence of an answer cites the one that it rests on. In a channel I "
-    "answer for everyone only where everyone there may read the sources; otherwise the answer is for you alone."
+    "answer for everyone only where everyone there may read the sources; otherwise the answer is for you alone. "
+    "`/footnote link` binds your account and `/footnote unlink` takes that off; `/footnote sources` says what is "
+    "searched, `/footnote privacy` what is kept, and `/footnote help admin` what administrators can do."
 )
 PRIVACY = (
     "Only documents that you may read are searched for you. In a channel everybody sees an answer only if everybody "

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from bot.slack.incoming import Ignored, understood
+from bot.slack.sentences import HELP
 from connectors.chat import Workspace
 from connectors.slack import METHODS, SCOPES
 from scripts.manifest import EVENTS, FILES, HOST, WITH_THE_AGENT, manifest, written
@@ -158,6 +159,13 @@ def test_the_one_command_is_footnote_and_gets_ids_for_names() -> None:
 
     assert command["command"] == "/footnote"
     assert command["should_escape"] is True
+
+
+def test_help_names_every_command_that_slack_hints_at() -> None:
+    [command] = manifest(HOST, socket=False)["features"]["slash_commands"]
+    hinted = set(command["usage_hint"].split(" | ")) - {"[question]", "help"}
+
+    assert {word for word in hinted | {"help admin"} if f"`/footnote {word}`" not in HELP} == set()
 
 
 def test_the_scopes_are_those_of_what_is_asked_and_heard_and_no_others() -> None:

@@ -171,6 +171,7 @@ class FakeSlack:
     tiers: bool = False  # whether calls are counted, and more than a tier allows refused
     lost: list[str] = field(default_factory=list)  # methods that are carried out next and whose answer never arrives
     stays_out: set[str] = field(default_factory=set)  # full members who open no channel that they are not in
+    overloaded: list[str] = field(default_factory=list)  # methods that are carried out next and answered with a 503
     on_said: Any = None  # told of each message as it lands or changes, with those who see it
     passed: float = 0.0  # seconds that tests let pass
     sessions: list[tuple[str, str, str]] = field(default_factory=list)  # channel, thread, status
@@ -294,6 +295,9 @@ class FakeSlack:
         except Refused as refusal:
             return web.json_response(refusal.content, headers=headers)
         self._landed(method, arguments)
+        if method in self.overloaded:
+            self.overloaded.remove(method)
+            return _overloaded()
         if method in self.lost:
             self.lost.remove(method)
             assert request.transport is not None
@@ -351,6 +355,9 @@ class FakeSlack:
         self.answers[known[0]].append(message)
         if self.on_said is not None:
             self.on_said(shown(message), {known[0]})
+        if "respond" in self.overloaded:
+            self.overloaded.remove("respond")
+            return _overloaded()
         if "respond" in self.lost:
             self.lost.remove("respond")
             assert request.transport is not None
@@ -716,6 +723,10 @@ async def _arguments(request: web.Request, method: str) -> Json:
         assert method not in _READ_ONLY_FORMS, f"{method} does not read JSON"
         return dict(await request.json())
     return dict(await request.post())
+
+
+def _overloaded() -> web.Response:
+    return web.json_response({"ok": False, "error": "service_unavailable"}, status=503, headers={"Retry-After": "1"})
 
 
 def _metadata(said: Said, asked: Json) -> Json:

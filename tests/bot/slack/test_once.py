@@ -16,7 +16,7 @@ from bot.slack.progress import Streams
 from connectors.chat import Task
 from connectors.ledger.tables import letters
 from connectors.slack import SlackWeb
-from tests.doubles.slack import TOKEN, Said
+from tests.doubles.slack import TOKEN, Said, shown
 from tests.doubles.slack_house import HURRIED, House, house, settled
 
 TRAVEL = "Which airfare needs approval?"
@@ -71,6 +71,23 @@ async def test_in_a_channel_it_is_not_said_again_and_the_asker_has_it_for_certai
 
     assert [each.to for each in with_answer(at, "C1", "Airfare")] == [None]
     assert len(with_answer(at, at.slack.direct(ASHA), "Airfare")) == 1
+
+
+@pytest.mark.parametrize("method", ["chat.postMessage", "respond"])
+async def test_after_an_error_of_slacks_own_nothing_is_posted_twice(tmp_path: Path, method: str) -> None:
+    """Slack may have posted it nevertheless, whatever time it names for another attempt."""
+    async with house(tmp_path) as at:
+        at.slack.channel("C1", ASHA, MARTA)
+        at.slack.overloaded = [method]
+        if method == "respond":
+            await at.send.form(at.slack.command(ASHA, TRAVEL))
+        else:
+            await at.send.event(at.slack.mention(ASHA, "C1", TRAVEL))
+        await settled(at)
+
+        first = [shown(each) for each in at.slack.answers[ASHA]] + [each.words for each in at.slack.in_channel("C1")]
+        assert [("Airfare" in words) for words in first if words != sentences.POINTED] == [True]
+        assert len(with_answer(at, at.slack.direct(ASHA), "Airfare")) == 1
 
 
 async def test_what_slack_refused_for_certain_is_said_in_the_channel_later(at: House) -> None:
