@@ -82,7 +82,8 @@ def _page(answer: Answer, organisation: str) -> tuple[list[Json], str]:
 
 
 def _is_his(row: Json) -> bool:
-    """Whether an account is somebody's who can use it, and its address proven. What is not told counts as no."""
+    """Whether an account is somebody's who can use it, and its address proven. What is not told of these counts as no;
+    only managed accounts were asked for, so that a row need not say it again."""
     is_person = text_of(row, "accountType") == "atlassian" and text_of(row, "claimStatus") in ("", "managed")
     return is_person and text_of(row, "accountStatus") == "active" and row.get("emailVerified") is True
 
