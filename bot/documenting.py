@@ -63,6 +63,10 @@ SHAPES = {
     "footnote person import": "`{people, groups, places}`",
     "footnote person link": _PERSON,
     "footnote person list": f"lines {_PERSON}",
+    "footnote person match": (
+        "`{source, accounts, left_out, matched: [{email, account, bound}], conflicts: [{email, reason}], "
+        "unmatched: [email], applied}`; `accounts`, `left_out` and `applied` are numbers"
+    ),
     "footnote person unlink": _PERSON,
     "footnote reindex": "`{before, now, passages, embedded, to_read_again}`",
     "footnote search": "`{results: [{chunk_id, title, url, section, version, score, ranks}], trace_id}`",

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from connectors.records import (
     Candidate,
@@ -235,6 +235,33 @@ Denied = Callable[[Sequence[DocumentId], datetime], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
+class Organisation:
+    """Where a vendor keeps the accounts of a whole company, and a key to read them with."""
+
+    id: str
+    key: str = field(repr=False)
+    url: str
+
+
+class FarAccount(NamedTuple):
+    """Somebody's account in an outside system; the system stands for its being his address."""
+
+    id: str
+    email: str
+
+
+class AccountList(NamedTuple):
+    """Everybody's accounts. `left_out`: closed, no person's, or of an address that is hidden or not proven."""
+
+    accounts: tuple[FarAccount, ...]
+    left_out: int
+
+
+Accounts = Callable[[Organisation | None], Awaitable[AccountList]]
+"""Lists everybody's accounts, whole or not at all; raises DoorError."""
+
+
+@dataclass(frozen=True, slots=True)
 class FarSource:
     """An outside system with everything that it is to us, while it is open."""
 
@@ -248,6 +275,7 @@ class FarSource:
     doubts: Doubts | None = None
     denied: Denied | None = None
     hook: Hook | None = None
+    accounts: Accounts | None = None  # where people can be matched with their accounts by address
 
 
 class Parser(Protocol):

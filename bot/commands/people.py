@@ -12,6 +12,7 @@ from bot.commands.running import as_json, run
 from bot.errors import Unusable
 
 if TYPE_CHECKING:
+    from bot.matching import Matching
     from bot.wiring import App
     from connectors.ports import PersonRecord
 
@@ -107,6 +108,69 @@ def unlink(email: str, account: str, as_json: bool) -> None:
     _show(record, f"{account} is not bound to {email}{' any more' if done else ''}.", as_json)
     if not done:
         raise click.exceptions.Exit(1)
+
+
+@person.command()
+@click.argument("source")
+@click.option("--org-id", help="Confluence Cloud: the id of the Atlassian organisation that has the accounts.")
+@click.option("--org-key-env", help="The environment variable that holds an API key of the organisation's admin.")
+@click.option(
+    "--org-url", default="https://api.atlassian.com", show_default=True, help="Where the organisation is asked."
+)
+@click.option("--apply", is_flag=True, help="Bind who matches; without it they are only shown.")
+@as_json
+def match(source: str, org_id: str | None, org_key_env: str | None, org_url: str, apply: bool, as_json: bool) -> None:
+    """Match people with their accounts in SOURCE by e-mail address.
+
+    Who is bound already stays so. An address that several accounts have, a person who is bound to another account and
+    an account that is somebody else's are conflicts: they are named, and `person link` decides them. Without --apply
+    nothing is written; the same again changes nothing.
+    """
+    if bool(org_id) != bool(org_key_env):
+        raise click.UsageError("--org-id and --org-key-env go together")
+
+    async def work(app: App) -> Matching:
+        from bot.matching import match_people
+        from connectors.ports import Organisation
+
+        organisation = None
+        if org_id and org_key_env:
+            organisation = Organisation(org_id, app.settings.secret({"secret_env": org_key_env}), org_url)
+        return await match_people(app.keeping, source, organisation, apply=apply)
+
+    found = run(work, secrets={org_key_env} if org_key_env else ())
+    if as_json:
+        screen.emit(_matching(source, found))
+    else:
+        _tell(source, found, apply)
+
+
+def _matching(source: str, found: Matching) -> dict[str, Any]:
+    return {
+        "source": source,
+        "accounts": found.accounts,
+        "left_out": found.left_out,
+        "matched": [{"email": each.email, "account": each.account, "bound": each.bound} for each in found.matched],
+        "conflicts": [{"email": each.email, "reason": each.reason} for each in found.conflicts],
+        "unmatched": list(found.unmatched),
+        "applied": found.applied,
+    }
+
+
+def _tell(source: str, found: Matching, apply: bool) -> None:
+    fresh = [(each.email, each.account) for each in found.matched if not each.bound]
+    if fresh:
+        screen.table(("person", "account"), fresh, "")
+    if found.conflicts:
+        screen.table(("person", "conflict"), found.conflicts, "")
+    click.echo(
+        screen.plain(
+            f"{source}: {found.accounts} accounts, and {found.left_out} that are closed, no person's or without a "
+            f"proven address. Of the directory {len(found.matched)} people match, {len(found.matched) - len(fresh)} of "
+            f"them bound already; {len(found.conflicts)} are in conflict, {len(found.unmatched)} have no account. "
+            + (f"{found.applied} were bound." if apply else "Nothing was written; --apply binds those that match.")
+        )
+    )
 
 
 def _parts(account: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 CONTRACT = (
     "ask check demo eval index-check keys-list keys-rotate ledger-copy reindex search serve sync who why "
-    "person-link person-unlink person-list person-import "
+    "person-link person-unlink person-list person-match person-import "
     "source-add-confluence source-add-files source-add-sharepoint source-list source-show source-pause source-resume "
     "source-remove trace-show trace-list trace-export trace-verify trace-replay"
 )

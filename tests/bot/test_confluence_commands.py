@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Thread
@@ -15,16 +15,24 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.__main__ import cli
+from tests.doubles.confluence.organisation import KEY, ORG
 from tests.doubles.confluence.serving import TOKEN, Server
 from tests.doubles.confluence.wiki import Wiki, anonymous, everyone, group
 
 Run = Callable[..., Result]
-PEOPLE = ("ann", "bob", "gus")
-DIRECTORY = "\n".join(
-    f'[people."{name}@example.com"]\nname = "{name.title()}"\ngroups = ["grp:staff"]\n'
-    f'kind = "{"guest" if name == "gus" else "member"}"\nidentities = {{ "confluence:corp" = "{name}" }}\n'
-    for name in PEOPLE
-)
+PEOPLE = {"ann": "ann", "bob": "bob", "gus": "gus"}
+
+
+def directory_of(people: Mapping[str, str]) -> str:
+    """A directory of these people, with their accounts in the wiki."""
+    return "\n".join(
+        f'[people."{name}@example.com"]\nname = "{name.title()}"\ngroups = ["grp:staff"]\n'
+        f'kind = "{"guest" if name == "gus" else "member"}"\n'
+        + (f'identities = {{ "confluence:corp" = "{account}" }}\n' if account else "")
+        for name, account in people.items()
+    )
+
+
 TRAVEL = """<h2>2.1 Flights</h2><p>Flights abroad are booked 14 days ahead through the approved portal.</p>
 <ac:structured-macro ac:name="info"><ac:rich-text-body><p>The approved portal is called Wingway.</p></ac:rich-text-body>
 </ac:structured-macro>"""
@@ -40,6 +48,9 @@ class Tenant:
     base: str
     run: Run
     pages: dict[str, str]
+    people: Mapping[str, str] = field(
+        default_factory=lambda: PEOPLE
+    )  # with their accounts, as the directory lists them
 
     def one(self, *arguments: str, status: int | None = 0) -> dict[str, Any]:
         """The JSON that a command prints."""
@@ -118,7 +129,7 @@ def tenant(tmp_path: Path) -> Iterator[Tenant]:
 def added(tenant: Tenant, tmp_path: Path, *more: str) -> dict[str, Any]:
     """The source added, and the people of its directory."""
     directory = tmp_path / "directory.toml"
-    directory.write_text(DIRECTORY, encoding="utf-8")
+    directory.write_text(directory_of(tenant.people), encoding="utf-8")
     assert tenant.run("person", "import", str(directory)).exit_code == 0
     return tenant.one(
         "source", "add", "confluence", "corp", "--base-url", tenant.base, "--edition", tenant.wiki.edition,
@@ -145,6 +156,47 @@ def test_a_right_that_is_taken_away_is_gone_with_the_next_sync(tenant: Tenant, t
     assert report["upserted"] == 0
     assert tenant.allowed(("ann", "travel"), ("bob", "travel")) == [True, False]
     assert [each["outcome"] for each in tenant.ask(("bob", flights), ("ann", flights))] == ["abstained", "answered"]
+
+
+def test_people_are_bound_to_their_accounts_by_address_and_who_is_bound_stays_so(
+    tenant: Tenant, tmp_path: Path
+) -> None:
+    tenant.wiki.person("bob2", email="Bob@Example.com")
+    tenant.wiki.person("eve", email_verified=False)
+    tenant.people = {"ann": "", "bob": "", "eve": "", "gus": "old"}
+    added(tenant, tmp_path)
+
+    def matched(*more: str) -> Result:
+        asked = ("person", "match", "corp", "--org-id", ORG, "--org-key-env", "FOOTNOTE_ORG_KEY")
+        return tenant.run(*asked, "--org-url", tenant.server.base, *more, ORG_KEY=KEY)
+
+    shown = json.loads(matched("--json").stdout)
+    assert shown == {
+        "source": "corp",
+        "accounts": 5,
+        "left_out": 1,
+        "matched": [{"email": "ann@example.com", "account": "ann", "bound": False}],
+        "conflicts": [
+            {"email": "bob@example.com", "reason": "2 accounts have this address: bob, bob2"},
+            {"email": "gus@example.com", "reason": "is bound to old already, and the address is that of gus"},
+        ],
+        "unmatched": ["eve@example.com"],
+        "applied": 0,
+    }
+    applied = json.loads(matched("--apply", "--json").stdout)
+    assert applied == shown | {"applied": 1}
+    again = matched("--apply").stdout
+    assert "1 people match, 1 of them bound already; 2 are in conflict, 1 have no account. 0 were bound." in again
+    assert KEY not in again
+    people = map(json.loads, tenant.run("person", "list", "--json").stdout.splitlines())
+    assert [each["identities"] for each in people] == [
+        {"confluence:corp": "ann"}, {}, {}, {"confluence:corp": "old"}
+    ]  # fmt: skip
+
+
+def test_what_can_not_be_matched_is_said(tenant: Tenant) -> None:
+    assert tenant.run("person", "match", "corp", "--org-id", ORG).exit_code == 2
+    assert "there is no source 'corp'" in tenant.run("person", "match", "corp").stderr
 
 
 @pytest.mark.slow

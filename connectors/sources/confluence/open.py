@@ -15,6 +15,7 @@ from connectors.errors import Stop
 from connectors.http import Site
 from connectors.ports import FarSource, Finding, Memory, Rights, SourceConfig
 from connectors.sources.confluence import probe
+from connectors.sources.confluence.accounts import accounts
 from connectors.sources.confluence.asking import Asking
 from connectors.sources.confluence.client import LIMITS, Account, Client, Pace
 from connectors.sources.confluence.cloud import Cloud
@@ -192,6 +193,7 @@ async def open_confluence(
             doubts=BelowRestrictions(memory) if chosen.live_check == "sensitive" else None,
             denied=partial(read_again, memory),
             hook=ConfluenceHook(secret(chosen.webhook_secret)) if chosen.webhook_secret else None,
+            accounts=partial(accounts, client, chosen.cloud),
         )
 
 

@@ -22,7 +22,7 @@ from urllib.parse import unquote
 
 from aiohttp import web
 
-from tests.doubles.confluence import oracle
+from tests.doubles.confluence import oracle, organisation
 from tests.doubles.confluence.wiki import Content, Person, Wiki
 from tests.doubles.vendor import Fault, Refusal
 from tests.doubles.web import served
@@ -133,7 +133,14 @@ class Server:
     websudo: bool = False  # what is for admins answers with a page that asks for the password
     remote_api: bool = True  # JSON-RPC of old Data Centers is switched on
     caps: dict[str, int] = field(
-        default_factory=lambda: {"v2": 250, "bare": 1000, "expanded": 200, "body": 50, "inner": 200}
+        default_factory=lambda: {
+            "v2": 250,
+            "bare": 1000,
+            "expanded": 200,
+            "body": 50,
+            "inner": 200,
+            "organisation": 100,
+        }
     )
     tells_operations: bool = True  # what an account may do to the product, where that is asked to be expanded
     v1_ancestors: frozenset[str] = frozenset({"page", "folder", "whiteboard", "database", "embed"})
@@ -278,6 +285,10 @@ class Server:
             case "POST", "/oauth/token" if self.wiki.edition == "cloud":
                 self.counts["POST /oauth/token"] += 1
                 return self._refreshed(json.loads(raw or b"{}"))
+            case "POST", _ if self.wiki.edition == "cloud" and (met := organisation.PATH.fullmatch(path)):
+                self.counts["POST /admin/v2/orgs/{}/directories/-/users/search"] += 1
+                key = request.headers.get("Authorization", "")
+                return organisation.people(self.wiki, met[1], key, json.loads(raw), self.caps["organisation"])
             case "GET", _ if path.startswith("/media/"):
                 self.counts["GET /media/{}"] += 1
                 if "Authorization" in request.headers:

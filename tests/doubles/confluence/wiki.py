@@ -33,6 +33,8 @@ class Person:
     guest: bool = False
     admin: bool = False  # a product admin; on Data Center that is being in the group of administrators
     hides_email: bool = False
+    email_verified: bool | None = True  # None: the organisation does not tell
+    managed: bool = True  # by the organisation
 
 
 @dataclass(slots=True)
