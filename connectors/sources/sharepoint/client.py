@@ -108,6 +108,7 @@ class Client:
     sites: Mapping[str, Site]
     tokens: Tokens
     budget: Budget
+    most_pages: int = MOST_PAGES
     _batches: bool = True
 
     # ------------------------------------------------------------ Graph
@@ -290,7 +291,7 @@ class Client:
     ) -> AsyncIterator[Page]:
         seen: set[bytes] = set()
         before = b""
-        for _ in range(MOST_PAGES):
+        for _ in range(self.most_pages):
             said = await self._json(site, audience, url, "GET", headers, None, units, patience)
             rows = said.get("value")
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -308,7 +309,7 @@ class Client:
                 raise Transient(f"{site.name} leads from page to page in a circle; the reading is not complete")
             seen.add(mark)
             url = self._graph_address(link) if site is self.door else str(_address(link, url))
-        raise Transient(f"{site.name} has more than {MOST_PAGES:,} pages; the reading is not complete")
+        raise Transient(f"{site.name} has more than {self.most_pages:,} pages; the reading is not complete")
 
     async def _json(
         self,

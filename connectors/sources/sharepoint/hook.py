@@ -1,7 +1,8 @@
-"""Being told by Graph that something in a library changed: what is believed, and asking to be told.
+"""Being told by Graph that something in a library or list changed: what is believed, and asking to be told.
 
-A notification says in which library and not what; it means that delta is to be read now. It is believed for its secret,
-which Graph repeats from the subscription. https://learn.microsoft.com/graph/change-notifications-delivery-webhooks
+A notification says where and not what; it means that the library's delta, or the list, is to be read now. It is
+believed for its secret, which Graph repeats from the subscription.
+https://learn.microsoft.com/graph/change-notifications-delivery-webhooks
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from typing import Any
 from connectors.errors import DoorError
 from connectors.ports import Event, Memory
 from connectors.sources.sharepoint.client import Client, Refused
+from connectors.sources.sharepoint.principals import same
 from connectors.sources.sharepoint.scopes import moment_of
+from connectors.sources.sharepoint.webs import LIBRARY, Listing
 
-LONGEST = timedelta(minutes=42_300)  # of a subscription to a library, as Graph allows
+LONGEST = timedelta(minutes=42_300)  # of a subscription to a library or list, as Graph allows
 _RENEWED = LONGEST / 2
 _MOST_EVENTS = 1_000  # of one request
 _NOTE = "subscription:"
@@ -39,8 +42,9 @@ class GraphHook:
     state: str
 
     def events(self, headers: Mapping[str, str], query: Mapping[str, str], body: bytes) -> Sequence[Event] | None:
-        """The libraries that changed, by what carries our secret; None where nothing does. Graph puts what it tells of
-        several sources into one request. The handshake, which has a `validationToken` in its query, tells nothing."""
+        """The libraries and lists that changed, by what carries our secret; None where nothing does. Graph puts what
+        it tells of several sources into one request. The handshake, which has a `validationToken` in its query, tells
+        nothing."""
         if "validationToken" in query and not body.strip():
             return ()
         try:
@@ -60,6 +64,9 @@ class GraphHook:
 
 
 _DRIVE = re.compile(r"/?drives/([^/]+)/root", re.IGNORECASE)
+# SharePoint's own webhooks tell of a list by its id alone, and so do examples of Graph's:
+# https://learn.microsoft.com/azure/event-grid/share-point-events
+_LIST = re.compile(r"(?:/?sites/.+/lists/)?(\{?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\}?)", re.IGNORECASE)
 
 
 def of_drive(drive: str) -> str:
@@ -67,9 +74,29 @@ def of_drive(drive: str) -> str:
     return f"drive:{drive}"
 
 
+def of_list(list_id: str) -> str:
+    """What an event of a list or of the pages of a site is about, as a hint's key."""
+    return f"list:{same(list_id)}"
+
+
+def told_as(listing: Listing) -> str:
+    """The key of hints about a library or list."""
+    return of_drive(listing.drive) if listing.kind == LIBRARY else of_list(listing.id)
+
+
+def resource_of(listing: Listing) -> str:
+    """What Graph is asked to watch for a library or list."""
+    if listing.kind == LIBRARY:
+        return f"drives/{listing.drive}/root"
+    return f"sites/{listing.web.graph}/lists/{listing.id}"
+
+
 def _key(told: Mapping[str, Any]) -> str:
-    found = _DRIVE.fullmatch(str(told.get("resource") or ""))
-    return of_drive(found[1]) if found else ""
+    resource = str(told.get("resource") or "")
+    if found := _DRIVE.fullmatch(resource):
+        return of_drive(found[1])
+    found = _LIST.fullmatch(resource)
+    return of_list(found[1]) if found else ""
 
 
 def challenge(query: Mapping[str, str]) -> str | None:
@@ -83,28 +110,29 @@ def challenge(query: Mapping[str, str]) -> str | None:
 
 @dataclass(slots=True)
 class Subscriptions:
-    """What Graph was asked to tell of, one subscription a library."""
+    """What Graph was asked to tell of, one subscription a library or list."""
 
     client: Client
     memory: Memory
     address: str  # where it is to call, https
     state: str
 
-    async def keep(self, drives: Mapping[str, str], now: datetime) -> list[str]:
-        """Have a subscription for each of these drives (by container), renewed at half of its life; returns what went
-        wrong, which costs nothing but time: delta is read anyway."""
+    async def keep(self, resources: Mapping[str, str], now: datetime) -> list[str]:
+        """Have a subscription for each of these resources (by container), renewed at half of its life; returns what
+        went wrong, which costs nothing but time: everything is looked at anyway."""
         problems: list[str] = []
         known = {name.removeprefix(_NOTE): text for name, text in (await self.memory.notes(_NOTE)).items()}
-        for container, drive in drives.items():
+        for container, resource in resources.items():
             try:
-                await self._one(container, drive, known.get(container), now)
+                await self._one(container, resource, known.get(container), now)
             except DoorError as error:
-                problems.append(f"Graph is not going to tell of changes in a library: {error}")
-        for container in known.keys() - drives.keys():
+                what = "library" if _DRIVE.fullmatch(resource) else "list"
+                problems.append(f"Graph is not going to tell of changes in a {what}: {error}")
+        for container in known.keys() - resources.keys():
             await self._end(container, known[container])
         return problems
 
-    async def _one(self, container: str, drive: str, known: str | None, now: datetime) -> None:
+    async def _one(self, container: str, resource: str, known: str | None, now: datetime) -> None:
         held, ends, made_with = _read(known)
         same = made_with == self._digest
         if same and held and ends is not None and ends - now > _RENEWED:
@@ -116,14 +144,13 @@ class Subscriptions:
         body = {
             "changeType": "updated",
             "notificationUrl": self.address,
-            "resource": f"drives/{drive}/root",
+            "resource": resource,
             "expirationDateTime": _written(until),
             "clientState": self.state,
         }
-        # Also of changed rights, where the service offers that.
-        made = await self.client.graph(
-            "subscriptions", method="POST", body=body, prefer="includesecuritywebhooks", units=2.0
-        )
+        # Also of changed rights, where the service offers that: of drives.
+        prefer = "includesecuritywebhooks" if _DRIVE.fullmatch(resource) else ""
+        made = await self.client.graph("subscriptions", method="POST", body=body, prefer=prefer, units=2.0)
         await self._note(container, str(made.get("id") or ""), until)
         if held and not same:  # what it repeats is not believed any more, or it calls where nobody is
             await self._delete(held)

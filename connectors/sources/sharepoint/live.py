@@ -13,7 +13,7 @@ from connectors.records import Node
 from connectors.sources.sharepoint.auth import Timer
 from connectors.sources.sharepoint.client import ASKING, Client, Refused
 from connectors.sources.sharepoint.containers import listing_of
-from connectors.sources.sharepoint.hook import of_drive
+from connectors.sources.sharepoint.hook import told_as
 from connectors.sources.sharepoint.permissions import views
 from connectors.sources.sharepoint.scopes import side_by_side
 from policies.names import DocumentId
@@ -70,8 +70,8 @@ class EffectiveRights:
 
 @dataclass(slots=True)
 class Told:
-    """Port `Doubts`, by what Graph told of libraries that no sync has read since: all that a notification says is in
-    which library something changed."""
+    """Port `Doubts`, by what Graph told of libraries and lists that no sync has read since: all that a notification
+    says is in which of them something changed."""
 
     memory: Memory
 
@@ -80,7 +80,8 @@ class Told:
         if not hinted or "" in hinted:
             return documents if hinted else ()
         holders = await self.memory.get(sorted({_holder(document) for document in documents}))
-        doubted = {key for key, node in holders.items() if of_drive(node.facts.get("drive", "")) in hinted}
+        listings = {key: listing_of(node) for key, node in holders.items()}
+        doubted = {key for key, listing in listings.items() if listing is None or told_as(listing) in hinted}
         return [document for document in documents if _holder(document) in doubted]
 
 

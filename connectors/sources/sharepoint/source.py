@@ -19,7 +19,7 @@ from connectors.sources.sharepoint.auth import Timer
 from connectors.sources.sharepoint.client import LOST, Client, Refused
 from connectors.sources.sharepoint.containers import container_of, listing_of, top_of
 from connectors.sources.sharepoint.documents import Documents
-from connectors.sources.sharepoint.hook import Subscriptions, of_drive
+from connectors.sources.sharepoint.hook import Subscriptions, resource_of, told_as
 from connectors.sources.sharepoint.items import take_rows
 from connectors.sources.sharepoint.permissions import Assigned, SiteRights
 from connectors.sources.sharepoint.principals import Names
@@ -221,19 +221,21 @@ class SharePointSource:
         return [node for node in nodes if "out" not in node.facts and node.key not in shut]
 
     async def _still_told(self, run: _Run) -> frozenset[str]:
-        """What was told of and could not be read: by library, or all where nobody says which."""
-        drives = {of_drive(node.facts.get("drive", "")) for node in await self._read_lists()}
-        return (run.hinted & drives) - run.heard | frozenset([""] if run.unheard else [])
+        """What was told of and could not be read: by library or list, or all where nobody says which."""
+        listings = [listing_of(node) for node in await self._read_lists()]
+        known = {told_as(listing) for listing in listings if listing is not None}
+        return (run.hinted & known) - run.heard | frozenset([""] if run.unheard else [])
 
     async def _subscribe(self, run: _Run) -> None:
-        """Have Graph tell of each library from now on; what changes before it does, the next delta tells."""
+        """Have Graph tell of each library and list from now on; what changes before it does, the next look tells."""
         if self._subscriptions is None:
             return
-        drives: dict[str, str] = {}
+        resources: dict[str, str] = {}
         async for node in self._memory.containers():
-            if node.kind == LIBRARY and node.facts.get("drive") and "out" not in node.facts:
-                drives[node.key] = node.facts["drive"]
-        for problem in await self._subscriptions.keep(drives, run.now):
+            listing = listing_of(node)
+            if listing is not None and "out" not in node.facts:
+                resources[node.key] = resource_of(listing)
+        for problem in await self._subscriptions.keep(resources, run.now):
             run.tell(problem)
 
     async def _tell_what_is_left_out(self, run: _Run) -> None:
@@ -490,7 +492,7 @@ class SharePointSource:
         if listing.key in run.walks:
             await self._note(listing.key, whole_at=run.now.isoformat())
         if looked.sure:
-            run.heard.add(of_drive(listing.drive))
+            run.heard.add(told_as(listing))
 
     async def _looked_at(self, key: str, at: datetime | None, ends: datetime | None) -> None:
         """Note when all objects of a container were looked at, and when the next link in it ends."""
@@ -506,20 +508,40 @@ class SharePointSource:
     # ------------------------------------------------------------ between two looks
 
     async def _follow(self, address: str, run: _Run) -> AsyncIterator[Change]:
-        """The libraries of an address by delta, and what time alone has changed."""
+        """The libraries of an address by delta, what time alone has changed, and lists of which Graph told."""
         closed = await self._memory.closed()
         for container in await self._containers(address):
             listing = listing_of(container)
             mine = closed.get(container.key)
             refused_to_us = mine is not None and mine.reason.startswith(REFUSED)
-            if listing is None or listing.kind != LIBRARY or "out" in container.facts or refused_to_us:
+            if listing is None or "out" in container.facts or refused_to_us:
                 continue  # looked at whole, the next time that rights are
             ends = moment_of(container.facts.get("next_end"))
-            hinted = of_drive(listing.drive) in run.hinted
-            if DELTA in run.due or hinted or (ends is not None and ends <= run.now):
+            hinted = told_as(listing) in run.hinted
+            if listing.kind == LIBRARY and (hinted or DELTA in run.due or (ends is not None and ends <= run.now)):
                 work = self._follow_one(container, listing, ends, run)
-                async for change in self._one(address, listing.title, listing.key, work, run):
-                    yield change
+            elif listing.kind != LIBRARY and hinted:
+                work = self._reread(container, listing, list(closed), run)
+            else:
+                continue
+            async for change in self._one(address, listing.title, listing.key, work, run):
+                yield change
+
+    async def _reread(
+        self, container: Node, listing: Listing, closed: Sequence[str], run: _Run
+    ) -> AsyncIterator[Change]:
+        """A list or the pages of a site, all of it, as it has no delta; with the rights of the list itself as they were
+        read last."""
+        await mark(self._memory, container.key)
+        rights = await self._rights(top_of(container, listing), run)
+        scopes = Scopes(listing, rights, self._client, self._memory, run.now)
+        looked, _ = await self._contents(listing, scopes, closed, False, True, run)
+        if not looked.complete:
+            run.fault(f"{listing.title!r}: {looked.problem}")
+        await self._looked_at(container.key, run.now, scopes.next_end)
+        async for change in self._settle(container.key, run):
+            yield change
+        await self._dealt_with(listing, looked, run)
 
     async def _follow_one(
         self, container: Node, listing: Listing, ends: datetime | None, run: _Run
@@ -541,7 +563,7 @@ class SharePointSource:
             await keep_cursor(self._memory, listing, done)
             if done.quiet and not done.left and not done.whole and not ended and container.key not in run.owing:
                 run.settled.add(container.key)  # nothing in it is different
-                run.heard.add(of_drive(listing.drive))
+                run.heard.add(told_as(listing))
                 return
         async for change in self._settle(container.key, run):
             yield change

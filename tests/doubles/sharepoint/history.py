@@ -27,6 +27,7 @@ class History:
 
     tenant: Tenant
     people: list[User] = field(default_factory=list)
+    loner: User = field(init=False)  # in no group and nobody's colleague: what she reads was given to her by name
     groups: list[Group] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     texts: int = 0
@@ -36,6 +37,7 @@ class History:
         tenant = self.tenant
         self.people = [tenant.person(name) for name in ("asha", "ben", "cleo", "dan")]
         self.people += [tenant.person("gus", guest=True)]
+        self.loner = tenant.person("eve")
         asha, ben, cleo, dan, gus = self.people
         inner = tenant.group("inner", asha)
         outer = tenant.group("outer", inner, ben)
@@ -82,6 +84,7 @@ class History:
             (self._unlink, 2), (self._site_group, 6), (self._entra, 6), (self._ability, 2), (self._admin, 2),
             (self._page, 2), (self._subsite, 1), (self._block, 1), (self._lost_token, 1), (self._flags, 2),
             (self._wait, 3), (self._recycle, 1), (self._drop_group, 1), (self._task, 1),
+            (self._by_name, 4),
         )  # fmt: skip
 
     def _sites(self) -> list[Collection]:
@@ -289,6 +292,17 @@ class History:
             old = drawn.choice([each for each in self._here() if not each.guest] or self.people)
             if not old.deleted:
                 self.people.append(self.tenant.recycle(old, f"{old.name}-next"))
+
+    def _by_name(self, drawn: random.Random) -> None:
+        given = [each for each in self._securables() if self._holds(each, self.loner)]
+        if given and drawn.random() < 0.4:
+            self.tenant.revoke(drawn.choice(given), self.loner)
+        else:
+            self.tenant.grant(drawn.choice(self._securables()), self.loner, drawn.choice((roles.READ, roles.EDIT)))
+
+    def _holds(self, what: Securable, who: User) -> bool:
+        entries = collection(what).entries
+        return any(entries[number].oid == who.oid and bound - {roles.LIMITED} for number, bound in what.grants.items())
 
     def _drop_group(self, drawn: random.Random) -> None:
         if sum(not each.deleted for each in self.groups) > 3:

@@ -1,7 +1,7 @@
-"""Change notifications: a handshake when they are asked for, a word without content when a library changes.
+"""Change notifications: a handshake when they are asked for, a word without content when a library or list changes.
 
 https://learn.microsoft.com/graph/api/resources/subscription: at most 42,300 minutes for drives and lists,
-`updated` only.
+`updated` only. Of changed rights only drives tell, where that was asked for.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 import aiohttp
 
+from tests.doubles.sharepoint.rows import site_id
 from tests.doubles.sharepoint.state import Library
 from tests.doubles.sharepoint.tenant import Tenant
 from tests.doubles.sharepoint.wire import Asked, Json, Reply, error
@@ -72,7 +73,8 @@ class Subscriptions:
             return error(400, "ValidationError", "Subscription validation request failed")
         row = {"id": self.tenant.ids.guid(), **wanted}
         row.pop("clientState", None)  # never told again
-        security = "includesecuritywebhooks" in asked.headers.get("prefer", "").casefold()
+        asks = "includesecuritywebhooks" in asked.headers.get("prefer", "").casefold()
+        security = asks and "drives/" in row["resource"]
         kept = Subscription(row["id"], {**row, "clientState": None}, library, security, self.tenant.number)
         self.all[row["id"]] = kept
         self._states[row["id"]] = wanted.get("clientState", "")
@@ -84,9 +86,11 @@ class Subscriptions:
         resource = resource.strip("/")
         if match := re.fullmatch(r"drives/([^/]+)/root", resource):
             return self.tenant.drives.get(match[1])
-        if match := re.fullmatch(r"sites/[^/]+/lists/([^/]+)", resource):
-            every = (each for site in self.tenant.collections for web in site.webs for each in web.lists)
-            return next((each for each in every if each.id == match[1]), None)
+        if match := re.fullmatch(r"sites/([^/]+)/lists/([^/]+)", resource):
+            webs = (
+                web for site in self.tenant.collections for web in site.webs if site_id(self.tenant, web) == match[1]
+            )
+            return next((each for web in webs for each in web.lists if each.id == match[2]), None)
         return None
 
     def _too_long(self, moment: str) -> Reply | None:

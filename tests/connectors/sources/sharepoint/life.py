@@ -78,6 +78,15 @@ class Life:
         self.history.links = [link for link in self.history.links if link.group.id in link.item.grants]
         self.note()
 
+    def restricts(self) -> None:
+        """Readers have to be in one more group, in every site; the source is told, as SharePoint does not tell it."""
+        group = self.drawn.choice([each for each in self.history.groups if not each.deleted and not each.hidden])
+        self.says(f"every site is restricted to {group.name}")
+        for site in self.tenant.collections:
+            self.tenant.restrict(site, group)
+        self.house.settings["restricted_to"] = [group.id]
+        self.note()
+
     def waits(self, *minutes: int) -> None:
         """One of these times goes by."""
         gone = self.drawn.choice(minutes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -14,10 +15,10 @@ import pytest
 from aiohttp import web
 
 from connectors.errors import Stop, Transient
-from connectors.http import Limits, Site
+from connectors.http import Answer, Limits, Site
 from connectors.sources.sharepoint.auth import Timer, Tokens
 from connectors.sources.sharepoint.budget import Budget, budget_of, wait_asked
-from connectors.sources.sharepoint.client import USER_AGENT, Ask, Client, Patience, Refused
+from connectors.sources.sharepoint.client import MOST_PAGES, USER_AGENT, Ask, Client, Patience, Refused
 from connectors.sources.sharepoint.scopes import AT_ONCE, side_by_side
 from tests.doubles.web import served
 
@@ -108,6 +109,55 @@ async def test_one_page_under_ever_new_links_ends_the_reading_as_incomplete() ->
     async with client_of(Server(same)) as client:
         with pytest.raises(Transient, match="same page"):
             await client.graph_rows("things")
+
+
+class Endless:
+    """A door behind which a list has so many pages of one row, under any address."""
+
+    name = "graph"
+
+    def __init__(self, pages: int) -> None:
+        self.pages = pages
+        self.asked = 0
+
+    async def request(self, _method: str, address: str, **_more: object) -> Answer:
+        self.asked += 1
+        said: dict[str, Any] = {"value": [{"id": self.asked}]}
+        if self.asked < self.pages:
+            said["@odata.nextLink"] = f"{address.partition('?')[0]}?page={self.asked}"
+        return Answer("graph", 200, {}, json.dumps(said).encode())
+
+
+class Bearer:
+    async def bearer(self, _audience: str) -> str:
+        return "token"
+
+
+def long_list(pages: int, most: int = MOST_PAGES) -> tuple[Endless, Client]:
+    door: Any = Endless(pages)
+    tokens: Any = Bearer()
+    budget = Budget(units_a_minute=1e9, calls_a_second=1e9)
+    return door, Client(door, "https://graph.example/v1.0", "x", {"https://sp.example": door}, tokens, budget, most)
+
+
+@pytest.mark.parametrize("of", ["graph", "rest"])
+async def test_a_list_of_very_many_pages_is_read_to_its_end(of: str) -> None:
+    """ONX#10505: one call within the other for each page ran out of stack."""
+    door, client = long_list(1_500)
+    rows = await (
+        client.graph_rows("things") if of == "graph" else client.rest_rows("https://sp.example", "web/things")
+    )
+
+    assert [row["id"] for row in rows] == list(range(1, 1_501))
+    assert door.asked == 1_500
+
+
+async def test_a_list_of_more_pages_than_are_read_is_incomplete() -> None:
+    door, client = long_list(1_500, most=100)
+    with pytest.raises(Transient, match="more than 100 pages"):
+        await client.graph_rows("things")
+
+    assert door.asked == 100
 
 
 async def test_a_link_to_another_host_is_not_followed_with_our_token() -> None:

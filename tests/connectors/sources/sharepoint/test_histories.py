@@ -1,15 +1,17 @@
 """P1: after histories of a tenant that are always the same, nobody sees more after any sync, and in the end everybody
-sees exactly what he may. No webhook is ever told."""
+sees exactly what he may, also where all that is synced is what is due. No webhook is ever told."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from tests.connectors.sources.past import LONG
+from tests.connectors.sources.past import LONG, rounds
+from tests.connectors.sources.sharepoint.life import lived
 from tests.doubles.sharepoint.history import History
 from tests.doubles.sharepoint.tenant import Gaps
 from tests.sharepoint_house import House
@@ -53,3 +55,27 @@ async def test_a_history_is_followed_and_nobody_ever_sees_more(tmp_path: Path, l
         await house.sync(full=True)
         await exact(house)
         assert (house.vendor.count.unknown, house.vendor.count.offences) == ([], [])
+
+
+@pytest.mark.parametrize("number", range(LONG or 1))
+async def test_what_is_due_by_its_own_time_alone_comes_to_what_everybody_may_see(
+    ledger_file: Path, number: int
+) -> None:
+    """All objects are due every twelve hours, everything else that rights hang on every hour; short histories skip some
+    of these hours."""
+    async with lived(number, ledger_file) as life:
+        restricted = life.drawn.random() < 0.5
+        for _ in rounds(1, 4):
+            life.happens(6)
+            life.waits(3, 15, 70, 300)
+            await life.sync(hurried=False)
+            await life.nobody_sees_more()
+        if restricted:
+            life.restricts()
+        life.happens(6)
+        for hours in [1] * 13 if LONG else (1, 12):
+            life.tenant.wait(timedelta(hours=hours))
+            life.note()
+            await life.sync(hurried=False)
+            await life.nobody_sees_more()
+        await life.everybody_sees_what_he_may()

@@ -80,13 +80,15 @@ async def nothing_deleted_is_shown(life: Life) -> None:
 
 
 async def tell(life: Life) -> None:
-    """Graph says of every library that something changed in it, and no more than that."""
-    life.says("Graph tells of every library")
+    """Graph says of every library and list that something changed in it, and no more than that."""
+    life.says("Graph tells of every library and list")
+    lists = [each for site in life.tenant.collections for web in site.webs for each in web.lists]
+    resources = [f"drives/{drive}/root" for drive in life.tenant.drives]
     async with life.house.far() as far:
         assert far.hook is not None
         state: Any = far.hook
-        for drive in life.tenant.drives:
-            told = {"clientState": state.state, "resource": f"drives/{drive}/root", "changeType": "updated"}
+        for resource in [*resources, *(each.id for each in lists)]:
+            told = {"clientState": state.state, "resource": resource, "changeType": "updated"}
             events = far.hook.events({}, {}, json.dumps({"value": [told]}).encode())
             assert events
             await life.house.memory.told(events, life.house.now())
