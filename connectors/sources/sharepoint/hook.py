@@ -25,6 +25,7 @@ from connectors.sources.sharepoint.scopes import moment_of
 from connectors.sources.sharepoint.webs import LIBRARY, Listing
 
 LONGEST = timedelta(minutes=42_300)  # of a subscription to a library or list, as Graph allows
+_REFUSED_FOR = timedelta(hours=24)  # that one which was refused is not asked for again
 _RENEWED = LONGEST / 2
 _MOST_EVENTS = 1_000  # of one request
 _NOTE = "subscription:"
@@ -123,11 +124,17 @@ class Subscriptions:
         problems: list[str] = []
         known = {name.removeprefix(_NOTE): text for name, text in (await self.memory.notes(_NOTE)).items()}
         for container, resource in resources.items():
+            what = "library" if _DRIVE.fullmatch(resource) else "list"
+            problem = self._refused_lately(known.get(container), now)
             try:
-                await self._one(container, resource, known.get(container), now)
+                if problem is None:
+                    await self._one(container, resource, known.get(container), now)
             except DoorError as error:
-                what = "library" if _DRIVE.fullmatch(resource) else "list"
-                problems.append(f"Graph is not going to tell of changes in a {what}: {error}")
+                problem = str(error)
+                if isinstance(error, Refused) and not _read(known.get(container))[0]:
+                    await self._keep(container, {"refused": problem, "until": (now + _REFUSED_FOR).isoformat()})
+            if problem is not None:
+                problems.append(f"Graph is not going to tell of changes in a {what}: {problem}")
         for container in known.keys() - resources.keys():
             await self._end(container, known[container])
         return problems
@@ -182,9 +189,21 @@ class Subscriptions:
         certificate, and the address."""
         return sha256(f"{self.state}\n{self.address}".encode()).hexdigest()
 
+    def _refused_lately(self, known: str | None, now: datetime) -> str | None:
+        """Why Graph refused a subscription of this kind a while ago: it is not asked in every run."""
+        held, ends, made_with = _read(known)
+        if known is None or held or ends is None or not now < ends <= now + _REFUSED_FOR or made_with != self._digest:
+            return None
+        return str(json.loads(known).get("refused") or "refused")
+
     async def _note(self, container: str, held: str, until: datetime) -> None:
-        said = {"id": held, "until": until.isoformat(), "with": self._digest}
-        await self.memory.keep_note(_NOTE + container, json.dumps(said) if held else None)
+        if held:
+            await self._keep(container, {"id": held, "until": until.isoformat()})
+        else:
+            await self.memory.keep_note(_NOTE + container, None)
+
+    async def _keep(self, container: str, said: Mapping[str, str]) -> None:
+        await self.memory.keep_note(_NOTE + container, json.dumps({**said, "with": self._digest}))
 
 
 def _read(note: str | None) -> tuple[str, datetime | None, str]:

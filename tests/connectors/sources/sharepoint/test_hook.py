@@ -126,6 +126,26 @@ async def test_what_is_read_has_one_subscription_each_that_is_renewed_at_half_of
     assert {each.library.id for each in held.values()} == {library.id, pages.id}
 
 
+async def test_a_subscription_that_is_refused_is_told_of_in_each_run_and_asked_for_once_a_day(
+    here: Office, answered: str
+) -> None:
+    """As Graph refuses those of lists to apps that may not write."""
+    house = here.house
+    house.settings["notification_url"] = answered
+    house.vendor.fault("POST .*subscriptions", status(403))
+    for pause, asks in ((timedelta(minutes=1), True), (timedelta(hours=1), False), (timedelta(hours=24), True)):
+        house.pause = pause
+        house.vendor.count.clear()
+        report = await house.sync()
+
+        assert report.complete
+        assert any("is not going to tell of changes in a list" in each for each in report.problems)
+        assert any("subscriptions" in each for each in house.vendor.count.asked) is asks
+    house.vendor.mend()
+    house.pause = timedelta(hours=25)
+    assert not (await house.sync()).problems
+
+
 @pytest.mark.parametrize("what", ["certificate", "address"])
 async def test_a_subscription_is_made_anew_with_what_it_is_believed_by(
     open_office: Callable[..., AbstractAsyncContextManager[Office]], answered: str, what: str
