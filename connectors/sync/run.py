@@ -132,7 +132,7 @@ class _Line:
     widenings: dict[str, ScopeRules] = field(default_factory=dict)
     before: dict[str, Access] = field(default_factory=dict)  # who could read what each changed scope holds
     held: Mapping[DocumentId, frozenset[Stand]] | None = None  # where the index has documents, in a whole walk
-    dated: set[DocumentId] = field(default_factory=set)  # of which a wording with its time was told: more may follow
+    told_last: DocumentId | None = None  # the document that was told of right before: more wordings of it may follow
     unseen: list[DocumentId] = field(default_factory=list)  # told, and not yet recorded as seen
     failed_in_a_row: int = 0
     again: bool = False  # something failed for a reason that may pass: the source is to tell it again
@@ -153,10 +153,12 @@ class _Line:
         told in one breath; everything else is durable on return, and never before what was told before it."""
         async with self.turn:
             if isinstance(change, AccessChanged | Closed | Reopened):
+                self.told_last = None
                 await self._ruling(change)
                 return
             await self._write_told()
             await self._take(change, ahead)
+            self.told_last = change.document.id if isinstance(change, Upsert) else None
 
     async def _take(self, change: Change, ahead: TaskGroup) -> None:
         match change:
@@ -194,8 +196,7 @@ class _Line:
             self.unchanged += not moved
             return
         dated = document.effective_from is not None and not _remembered(known, document)
-        first = document.id not in self.dated
-        self.dated |= {document.id} if dated else set()
+        first = document.id != self.told_last  # who may open it was judged with the first of its wordings
         if known and dated and first and await self._opens(known, document):
             # Older wordings stay for questions about their time, and must not be opened with the new one.
             reason = "its text and its readers changed; the new text is being written"

@@ -50,7 +50,7 @@ class Telling:
             body = await self.wiki.body(node)
             await self._remember_shown(node, body)
             page = await to_thread(self.documents.page, node, place, body)
-            return page if isinstance(page, Skipped) else [*await self._earlier(node, place, page), page]
+            return page if isinstance(page, Skipped) else [*await self._earlier(node, place, page, body.labels), page]
         holder = await self._holder(node)
         if node.kind == "comment":
             leaf = self.documents.comment(node, holder, place, await self.wiki.body(node))
@@ -58,9 +58,12 @@ class Telling:
             leaf = self.documents.attachment(node, holder, place, partial(self._file, node))
         return leaf if isinstance(leaf, Skipped) else [leaf]
 
-    async def _earlier(self, node: Node, place: Place, page: SourceDocument) -> Sequence[SourceDocument]:
+    async def _earlier(
+        self, node: Node, place: Place, page: SourceDocument, labels: Sequence[str]
+    ) -> Sequence[SourceDocument]:
         """The wordings of a page that were in force before its newest and that the ledger was not told of, the oldest
-        first: of all versions that state the same first day the last, each until the day before the next one."""
+        first: of all versions that state the same first day the last, each until the day before the next one. Labels
+        are the page's, not a version's: what keeps it out keeps all of it out."""
         if not self.history or page.effective_from is None:
             return ()
         held = (await self.memory.places([node.key])).get(node.key)
@@ -74,7 +77,8 @@ class Telling:
                 looked_at += 1
                 if _number(body.version) <= taken or looked_at > _MOST_EARLIER:
                     break
-                wording = await to_thread(self.documents.page, node, place, body)
+                labelled = replace(body, labels=tuple(labels))
+                wording = await to_thread(self.documents.page, node, place, labelled)
                 if isinstance(wording, Skipped) or wording.effective_from is None:
                     continue
                 if wording.effective_from < next_from:

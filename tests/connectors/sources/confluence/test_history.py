@@ -149,6 +149,22 @@ async def test_versions_that_cannot_be_read_now_are_read_later(tmp_path: Path) -
 
 
 @EDITIONS
+@pytest.mark.parametrize("label", ["do-not-index", "secret"])
+async def test_what_keeps_a_page_out_keeps_its_history_out(tmp_path: Path, edition: str, label: str) -> None:
+    """Labels are told of a page as it is now; of an earlier version Cloud tells none."""
+    wiki, page = with_history(edition)
+    wiki.label(page.id, label)
+    for each in page.past:
+        each.labels = []
+    settings = {"history": True, "excluded_labels": ["secret"]}
+    async with living(tmp_path, wiki, settings=settings, parser=HereParser()) as house:
+        await house.sync()
+
+        assert await over_time(house, page) == [set(), set(), set(), set()]
+        assert not [each async for each in house.index.stored(house.name) if each.id.document.key == page.id]
+
+
+@EDITIONS
 async def test_a_restricted_page_shows_its_history_to_nobody_else(tmp_path: Path, edition: str) -> None:
     wiki, page = with_history(edition)
     async with living(tmp_path, wiki, settings={"history": True}, parser=HereParser()) as house:
