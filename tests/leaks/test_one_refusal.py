@@ -84,7 +84,7 @@ REASONS = [_hidden, _low, _quarantined, _flagged_later, _unknown, _draft, _super
 
 
 @pytest.mark.parametrize("reason", REASONS)
-async def test_the_refusal_is_the_same_byte_for_byte_whatever_is_behind_it(reason: Any) -> None:
+async def test_t060_the_refusal_is_the_same_byte_for_byte_whatever_is_behind_it(reason: Any) -> None:
     empty, world = World(), World()
     expected = await asked_of(empty)
     await reason(world)
@@ -122,7 +122,7 @@ async def test_a_search_that_may_show_nothing_looks_like_one_that_finds_nothing(
 
 
 @pytest.mark.parametrize("question", ["How many documents are there about towns?", "List the titles you know."])
-async def test_neither_counts_nor_titles_of_hidden_pages_are_told(question: str) -> None:
+async def test_t061_neither_counts_nor_titles_of_hidden_pages_are_told(question: str) -> None:
     world = World()
     world.person("ben")
     for number in range(7):
@@ -166,7 +166,7 @@ async def broken(call: str, error: Exception) -> AsyncIterator[World]:
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-async def test_no_error_of_any_door_is_told(call: str, error: Exception) -> None:
+async def test_t063_no_error_of_any_door_is_told(call: str, error: Exception) -> None:
     async with broken(call, error) as world:
         outcome = await world.ask("asha", QUESTION, "private:pair")
 

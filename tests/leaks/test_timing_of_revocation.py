@@ -112,7 +112,7 @@ async def test_what_is_lost_while_it_is_reranked_reaches_no_writer(world: World,
 
 
 @pytest.mark.parametrize("change", [*DOCUMENT, *PERSON])
-async def test_what_is_lost_while_it_is_written_is_not_delivered(world: World, change: Change) -> None:
+async def test_t062_what_is_lost_while_it_is_written_is_not_delivered(world: World, change: Change) -> None:
     at(world, "writer.write", change)
 
     outcome = await world.ask("asha", QUESTION)

@@ -80,7 +80,7 @@ async def test_a_mention_is_answered_for_everyone_who_may_read_it(at: House) -> 
     assert "Airfare above 500" in at.slack.seen_by(MARTA)[0]
 
 
-async def test_in_a_public_channel_nobody_else_sees_what_not_every_employee_may_read(at: House) -> None:
+async def test_t064_in_a_public_channel_nobody_else_sees_what_not_every_employee_may_read(at: House) -> None:
     at.slack.channel("C1", ASHA, BEN)  # both may read it; but anybody can join
     await at.ask(at.slack.mention(ASHA, "C1", PAY))
 
@@ -161,7 +161,7 @@ async def test_a_delivery_from_an_external_channel_is_enough(at: House) -> None:
 
 
 @pytest.mark.parametrize("member", ["guest", "stranger", "disabled in slack", "disabled here", "not told", "unlinked"])
-async def test_a_member_who_may_not_be_counted_on_narrows(at: House, member: str) -> None:
+async def test_t065_a_member_who_may_not_be_counted_on_narrows(at: House, member: str) -> None:
     match member:
         case "guest":
             other = GUS

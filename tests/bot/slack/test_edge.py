@@ -186,7 +186,7 @@ async def test_a_replayed_request_changes_nothing(at: House) -> None:
         {"type": "member_joined_channel"},
     ],
 )
-async def test_what_nobody_addressed_to_us_is_let_pass(at: House, event: dict[str, Any]) -> None:
+async def test_t070_what_nobody_addressed_to_us_is_let_pass(at: House, event: dict[str, Any]) -> None:
     delivery = at.slack.message(ASHA, TRAVEL)
     delivery["event"] |= event
 

@@ -64,7 +64,7 @@ async def test_what_everybody_there_may_read_is_shared_in_the_thread_word_for_wo
 @pytest.mark.parametrize(
     "why", ["a member", "a guest", "external", "revoked", "changed", "left", "disabled", "archived"]
 )
-async def test_what_not_everybody_may_read_now_is_not_shared(at: House, why: str) -> None:
+async def test_t066_what_not_everybody_may_read_now_is_not_shared(at: House, why: str) -> None:
     answer = await private(at, BEN, MARTA, is_private=True)
     if why != "a member":
         at.slack.inside["C1"].remove(MARTA)

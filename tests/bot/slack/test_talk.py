@@ -67,7 +67,7 @@ async def test_another_thread_knows_nothing_of_it(at: House) -> None:
     assert all(TRAVEL not in asked for asked in at.heard.questions[1:])
 
 
-async def test_somebody_elses_follow_up_is_asked_as_him(at: House) -> None:
+async def test_t067_somebody_elses_follow_up_is_asked_as_him(at: House) -> None:
     at.slack.channel("C1", ASHA, MARTA)
     first = at.slack.mention(ASHA, "C1", PAY)
     await at.ask(first)

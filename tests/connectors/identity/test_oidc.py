@@ -335,6 +335,15 @@ async def test_groups_are_those_that_the_new_id_token_names(hand: Hand, told: ob
         assert await made.renew("r1", hand.now) == Renewed("r2")
 
 
+async def test_t021_groups_that_are_too_many_for_a_token_are_none(hand: Hand) -> None:
+    """Entra then names where to ask instead; whoever administers by that group does not, until he has fewer."""
+    hand.keys = [RSA]
+    elsewhere = {"_claim_names": {"groups": "src1"}, "_claim_sources": {"src1": {"endpoint": "https://g.example"}}}
+    hand.token = lambda: {"refresh_token": "r2", "id_token": hand.signed(RSA, **elsewhere)}
+    async with provider(hand, groups_claim="groups") as made:
+        assert await made.renew("r1", hand.now) == Renewed("r2", "asha")
+
+
 @pytest.mark.parametrize("wrong", [{"aud": "another"}, {"iss": "https://evil.example"}, {"exp": 1}, {"sub": ""}])
 async def test_an_id_token_that_does_not_fit_names_no_group_and_loses_no_token(hand: Hand, wrong: Json) -> None:
     hand.keys = [RSA]

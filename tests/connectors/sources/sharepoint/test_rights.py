@@ -19,7 +19,7 @@ async def membership(here: Office, user: User, kind: Kind = Kind.MEMBER) -> Memb
         return await far.rights.membership(user.oid, kind, here.house.now())
 
 
-async def test_a_member_is_himself_his_groups_at_any_depth_and_everybody_inside(here: Office) -> None:
+async def test_t023_a_member_is_himself_his_groups_at_any_depth_and_everybody_inside(here: Office) -> None:
     tenant = here.house.tenant
     names = Names(tenant.id)
     outer = tenant.group("outer", here.staff)
@@ -66,7 +66,7 @@ async def test_disabled_and_deleted_people_are_nobody(here: Office) -> None:
 
 @pytest.mark.parametrize("bend", [status(403), status(400), a_page], ids=["403", "400", "page"])
 @pytest.mark.parametrize("place", ["getMemberGroups", r"/users/[^/]+\?"])
-async def test_what_is_not_told_whole_is_an_error_and_no_smaller_set(here: Office, place: str, bend: Bend) -> None:
+async def test_t022_what_is_not_told_whole_is_an_error_and_no_smaller_set(here: Office, place: str, bend: Bend) -> None:
     here.house.vendor.fault(place, bend)
     with pytest.raises(DoorError):
         await membership(here, here.asha)
